@@ -149,7 +149,10 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
     }),
     shown,
     ...(terms !== undefined && { approval: { what: shown, terms } }),
-    edit: (changed) => edited({ ...call, input: changed }, agent, tool),
+    async edit(changed) {
+      const checked = await inTime(tool, checkInput(tool, changed));
+      return checked.ok ? allowed({ ...call, input: changed }, agent, tool, checked.value) : checked.failure;
+    },
     ...(module !== undefined && { inside: insideOf(tool, module, input, agent) }),
     ...(tool.reconcile !== undefined && {
       reconcile: (attempt: Attempt) =>
@@ -196,11 +199,6 @@ function touchesOf(touched: unknown, where: string): NonNullable<Request["touche
   if (typeof touched !== "object" || touched === null || isPromise(touched))
     throw wrong(touched, "touches", where, "what the call touches: { paths, commands, hosts, amount }");
   return touched;
-}
-
-async function edited(call: CallRequest, agent: string, tool: Tool): Promise<Request | Failure> {
-  const input = await inTime(tool, checkInput(tool, call.input));
-  return input.ok ? allowed(call, agent, tool, input.value) : input.failure;
 }
 
 /** A write stays done when its output cannot be used: the model is told, and the call is not tried again. */

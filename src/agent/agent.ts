@@ -16,7 +16,7 @@ import { act, isDone } from "./act.js";
 import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
 import { AgentError, OutputError } from "./error.js";
 import { callsOf, configFact, type LanguageModel, type ModelConfig, type Parameters } from "./model/index.js";
-import { type Given, given, stopsOf } from "./options.js";
+import { type Given, given } from "./options.js";
 import { checked, outputBy, outputFor, repairOf } from "./output.js";
 import { counted, GIVE_UP, isNew, NONE, POINT_OUT, type Stop, stopAt } from "./stop.js";
 import type { InputOf, InputSchema, Tool } from "./tool/index.js";
@@ -74,7 +74,6 @@ export interface Agent<Output> extends Module, Rebuilds {
   output(session: Session): Output | undefined;
 }
 
-const MAX_STEPS = 50;
 const REPAIRS = 2;
 /** In one run: two agents may otherwise hand over to each other without end. */
 const MAX_HANDOFFS = 20;
@@ -124,29 +123,21 @@ class Reasoner {
   readonly name: string;
   readonly given: Given;
   readonly #output: ReturnType<typeof outputFor> | undefined;
-  readonly #maxSteps: number;
-  readonly #stops: readonly Stop[];
   #box: Toolbox | undefined;
   #state: State | undefined;
 
   constructor(options: Given) {
-    const { name, output, maxSteps = MAX_STEPS, handoffs } = options;
+    const { name, output, handoffs } = options;
     this.name = name;
     this.given = options;
     this.#output = output === undefined ? undefined : outputFor(name, output);
-    this.#maxSteps = maxSteps;
-    this.#stops = stopsOf(options);
     // Agents that hand over to each other cannot both be there already.
-    if (typeof handoffs !== "function") this.#box = this.#open(handoffs ?? []);
+    if (typeof handoffs !== "function") void this.box;
   }
 
   get box(): Toolbox {
-    this.#box ??= this.#open(targetsOf(this.given));
+    this.#box ??= toolboxOf(this.name, this.given.tools ?? [], targetsOf(this.given));
     return this.#box;
-  }
-
-  #open(handoffs: readonly Module[]): Toolbox {
-    return toolboxOf(this.name, this.given.tools ?? [], handoffs);
   }
 
   /** The values that learning may change, and others that tell two configurations apart. */
@@ -160,7 +151,7 @@ class Reasoner {
         model: models[0]?.modelId as string,
         models: models.map((model) => `${model.provider}/${model.modelId}`),
         parameters: shown as Json,
-        maxSteps: this.#maxSteps,
+        maxSteps: this.given.maxSteps,
         ...defined({ budget }),
         ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
         tools: this.box.specs as Json,
@@ -189,13 +180,13 @@ class Reasoner {
       ...(foreign.length > 0 && { foreign: foreign.map(({ name }) => name) }),
     });
     const { models, retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
-    const { compress } = this.given;
+    const { compress, maxSteps, stops } = this.given;
     const asking = { config, configured, models, retry, timeout, stream, chunks, compress };
     let session = configured;
     let asked = NOTHING_ASKED;
     let repeats = NONE;
     let refusals = 0;
-    for (let step = 1; step <= this.#maxSteps; step++) {
+    for (let step = 1; step <= maxSteps; step++) {
       ({ session, asked } = await ask(session, asking, asked));
       const reply = session.fact as FactOf<"model-reply">;
       const calls = callsOf(reply.content);
@@ -225,11 +216,14 @@ class Reasoner {
       repeats = counted(known, before, session);
       if (repeats.count >= GIVE_UP) return stopAt(session, "identical failing calls", GIVE_UP);
       const info = { step, calls: calls.map(({ name }) => name) };
-      if (this.#stops.some((stop) => yesOrNo(stop(session, info), "stop", `agent "${this.name}"`)))
-        return session;
-      if (isNew(repeats, known)) session = session.say(pointedOut(repeats.name), { by: "runtime" });
+      if (stops.some((stop) => yesOrNo(stop(session, info), "stop", `agent "${this.name}"`))) return session;
+      if (isNew(repeats, known))
+        session = session.say(
+          `The tool ${repeats.name} was called ${POINT_OUT} times with the same input and failed each time. Do something else, or say what stands in the way.`,
+          { by: "runtime" },
+        );
     }
-    return stopAt(session, "steps", this.#maxSteps);
+    return stopAt(session, "steps", maxSteps);
   }
 
   #configOf(entered: Session): ModelConfig {
@@ -295,10 +289,6 @@ function notHandedOver(other: boolean): Failure {
   return { name: "HandoffError", message, code };
 }
 
-function pointedOut(tool: string): string {
-  return `The tool ${tool} was called ${POINT_OUT} times with the same input and failed each time. Do something else, or say what stands in the way.`;
-}
-
 /** To whom an agent may hand over. Asked when it is first needed: two that hand over to each other are not there at once. */
 function targetsOf({ name, handoffs = [] }: Given): readonly Module[] {
   if (typeof handoffs !== "function") return handoffs;
@@ -326,7 +316,7 @@ function changed(
         "make another agent with other options",
         { agent: made.name, name },
       );
-  const { models: _, ...options } = made.given;
+  const { models: _, stops: __, ...options } = made.given;
   const { headers } = options.parameters ?? {};
   return {
     ...options,
@@ -343,7 +333,7 @@ function changed(
     >),
     ...(options.tools !== undefined && { tools: replaced(options.tools, parts) }),
     ...(options.handoffs !== undefined && {
-      handoffs: targetsOf(made.given).map((target) => parts[transferName(target)] ?? target),
+      handoffs: targetsOf(made.given).map((target) => parts[transferName(target.name)] ?? target),
     }),
   };
 }

@@ -3,6 +3,5 @@ export { type Agent, type AgentOptions, agent } from "./agent.js";
 export { AgentError, ModelFailedError, OutputError } from "./error.js";
 export { checkerFor, lastReply, outputIn, outputOf, parseAnswer } from "./output.js";
 export { endOf, type StepInfo, stopAfter, stopAt, stopOf, stopWhenCalled } from "./stop.js";
-export type { Callable } from "./toolbox.js";
-export { replaced, toolboxOf } from "./toolbox.js";
+export { type Callable, descriptionOf, replaced, toolboxOf, transferName } from "./toolbox.js";
 export { within } from "./within.js";

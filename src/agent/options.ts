@@ -21,8 +21,12 @@ import type { LanguageModel, Parameters } from "./model/index.js";
 import type { Stop } from "./stop.js";
 import type { InputSchema } from "./tool/index.js";
 
-/** What an agent was given, whole: its own copy, with the models in one list. */
-export type Given = AgentOptions<InputSchema> & { readonly models: readonly LanguageModel[] };
+/** The options of an agent, complete: its own copy, with the models and the stop conditions each in one list. */
+export type Given = AgentOptions<InputSchema> & {
+  readonly models: readonly LanguageModel[];
+  readonly stops: readonly Stop[];
+  readonly maxSteps: number;
+};
 
 export function given(options: AgentOptions<InputSchema>): Given {
   const { name } = (options ?? {}) as Partial<AgentOptions>;
@@ -35,7 +39,9 @@ export function given(options: AgentOptions<InputSchema>): Given {
   const refuse: Refuse = (reason, hint) => new AgentError(name, reason, hint);
   checkOptions(options, CHECKS, refuse, 'agent({ name: "coder", model, … })');
   const parameters = parametersOf(options.parameters, refuse);
-  return { ...options, ...defined({ parameters }), models: modelsOf(options, refuse) };
+  const { maxSteps = 50 } = options;
+  const models = modelsOf(options, refuse);
+  return { ...options, ...defined({ parameters }), maxSteps, models, stops: stopsOf(options.stop) };
 }
 
 const STOP = "stop: stopAfter(5), or (session, { step, calls }) => true or false";
@@ -53,8 +59,7 @@ const CHECKS: Checks<AgentOptions<InputSchema>> = {
   output: anything,
   repairs: optional((repairs, option, refuse) => requireCount(repairs, option, refuse, 0)),
   stop(stop, option, refuse) {
-    for (const one of stopsOf({ stop: stop as Stop | readonly Stop[] | undefined }))
-      requireFunction(one, option, refuse, STOP);
+    for (const one of stopsOf(stop as AgentOptions["stop"])) requireFunction(one, option, refuse, STOP);
   },
   budget: (budget, _, refuse) => requireBudget(budget, refuse),
   policy: optional(requirePolicy),
@@ -71,8 +76,7 @@ const CHECKS: Checks<AgentOptions<InputSchema>> = {
   }),
 };
 
-export function stopsOf({ stop }: { readonly stop?: Stop | readonly Stop[] | undefined }): readonly Stop[] {
-  if (stop === undefined) return [];
+function stopsOf(stop: AgentOptions["stop"] = []): readonly Stop[] {
   return Array.isArray(stop) ? stop : [stop as Stop];
 }
 

@@ -101,34 +101,38 @@ const outputView: View<List<{ readonly agent: string; readonly value: Json }>> =
 };
 
 /** The result of a check. `hopeless`: the schema itself is broken, so no other answer would pass. */
-export type Verdict = { readonly session: Session; readonly problem?: string; readonly hopeless?: boolean };
+type Found =
+  | { readonly value: Json; readonly problem?: undefined; readonly hopeless?: undefined }
+  | { readonly problem: string; readonly hopeless?: boolean };
 
-export async function checked(session: Session, agent: string, output: Output): Promise<Verdict> {
-  const reply = session.fact as FactOf<"model-reply">;
+export async function checked(
+  before: Session,
+  agent: string,
+  output: Output,
+): Promise<{ readonly session: Session } & Found> {
+  const reply = before.fact as FactOf<"model-reply">;
   // Some providers say which text is the output.
   const { output: said } = (reply.meta ?? {}) as { readonly output?: Json };
   const text = typeof said === "string" ? said : textOf(reply.content);
-  const found = await hold(session, () => valueIn(text, output));
-  const report = (passed: boolean, detail: Json) => {
-    const by = `agent:${agent}` as const;
-    return session.append({ type: "validation-report", name: "output", passed, detail, of: session.id, by });
-  };
-  if (found.ok) return { session: report(true, found.value) };
-  const { problem, hopeless = false } = found;
-  return { session: report(false, problem), problem, hopeless };
+  const found = await hold(before, () => valueIn(text, output));
+  const session = before.append({
+    type: "validation-report",
+    name: "output",
+    passed: found.problem === undefined,
+    detail: found.problem ?? found.value,
+    of: before.id,
+    by: `agent:${agent}`,
+  });
+  return { session, ...found };
 }
 
 export function repairOf(problem: string): string {
   return `Your answer cannot be used: ${problem}\nAnswer again with the JSON alone, fitting the schema.`;
 }
 
-type Found =
-  | { readonly ok: true; readonly value: Json }
-  | { readonly ok: false; readonly problem: string; readonly hopeless?: boolean };
-
 async function valueIn(text: string, { checker }: Output): Promise<Found> {
   const parsed = parseAnswer(text);
-  if ("problem" in parsed) return { ok: false, problem: `${parsed.problem}.` };
+  if ("problem" in parsed) return { problem: `${parsed.problem}.` };
   const result = await checkInput(checker, parsed.value);
   if (!result.ok) return misfit(result.failure);
   try {
@@ -136,16 +140,15 @@ async function valueIn(text: string, { checker }: Output): Promise<Found> {
     drafted({ type: "note", value: result.value as Json });
   } catch (error) {
     const problem = `its schema makes of it what no record can hold: ${(error as Partial<RathError>).data?.reason}.`;
-    return { ok: false, problem, hopeless: true };
+    return { problem, hopeless: true };
   }
-  return { ok: true, value: result.value as Json };
+  return { value: result.value as Json };
 }
 
 /** What is wrong, in words for a model that was asked for an answer and not for a call. */
 function misfit({ message, data }: Failure): Found {
   const { issues, reason } = (data ?? {}) as { readonly issues?: readonly Issue[]; readonly reason?: string };
-  if (issues === undefined)
-    return { ok: false, problem: `its schema is broken: ${reason ?? message}.`, hopeless: true };
+  if (issues === undefined) return { problem: `its schema is broken: ${reason ?? message}.`, hopeless: true };
   const lines = issues.map(({ path, message: said }) => `\n- ${path === "" ? said : `${path}: ${said}`}`);
-  return { ok: false, problem: `it does not fit the schema.${lines.join("")}` };
+  return { problem: `it does not fit the schema.${lines.join("")}` };
 }

@@ -1,7 +1,6 @@
 import type { Json } from "../session/index.js";
 import { showValue } from "../util/index.js";
-import type { Module, Parts, Refuse } from "../workflow/index.js";
-import { isModule } from "../workflow/index.js";
+import { isModule, type Module, type Parts, type Refuse } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
 
@@ -64,8 +63,8 @@ export function replaced(callables: readonly Callable[], parts: Parts): readonly
   });
 }
 
-export function transferName(target: Module): string {
-  return plainName(`transfer_to_${target.name}`);
+export function transferName(target: string): string {
+  return plainName(`transfer_to_${target}`);
 }
 
 function asTool(callable: Callable, refuse: Refuse): Tool {
@@ -73,7 +72,7 @@ function asTool(callable: Callable, refuse: Refuse): Tool {
     if (!isName(callable.name))
       throw refuse("a module among its tools has no name", "give it one: it is what models call");
     const name = plainName(callable.name);
-    return moduleTool(callable, { name, description: descriptionOf(callable) }) as Tool;
+    return moduleTool(callable, { name, description: purposeOf(callable) }) as Tool;
   }
   if (isTool(callable)) return callable;
   throw refuse(
@@ -99,8 +98,8 @@ function isTool(callable: unknown): callable is Tool {
 
 function transferTo(target: Module): Tool {
   return tool({
-    name: transferName(target),
-    description: `Hands the conversation to "${target.name}", who goes on with it. ${descriptionOf(target)}`,
+    name: transferName(target.name),
+    description: `Hands the conversation to "${target.name}", who goes on with it. ${purposeOf(target)}`,
     input: REASON,
     effect: "pure",
     run: () => transferred(target),
@@ -117,9 +116,14 @@ const REASON: JsonSchema = {
   properties: { reason: { type: "string", description: "Why." } },
 };
 
-function descriptionOf(module: Module): string {
+function purposeOf(module: Module): string {
+  return descriptionOf(module) ?? `Gives a task to "${module.name}".`;
+}
+
+/** The description that a module gives of itself, if any. */
+export function descriptionOf(module: Module): string | undefined {
   const { description } = module as { readonly description?: unknown };
-  return typeof description === "string" ? description : `Gives a task to "${module.name}".`;
+  return typeof description === "string" ? description : undefined;
 }
 
 /** What providers take as the name of a tool. */

@@ -1,10 +1,11 @@
-import { forward, isOfVersion01, type Module } from "../../runtime/index.js";
+import { isOfVersion01, type Module } from "../../runtime/index.js";
 import { type FactId, type Json, type Session, SessionError } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   anything,
   type Checks,
   checkOptions,
+  createModule,
   optional,
   type Refuse,
   refusing,
@@ -97,7 +98,7 @@ export function compress(options: CompressOptions): Compressor {
     ...defined({ policies, model: options.model }),
     pins: Object.freeze({ ...pins, facts: [...(pins.facts ?? [])] }),
   };
-  const module: Compressor = {
+  const fields: Omit<Compressor, "forward"> = {
     name,
     kind: "compress",
     budget,
@@ -107,26 +108,18 @@ export function compress(options: CompressOptions): Compressor {
       policies: declared.map((policy) => ({ name: policy.name, ...policy.state })),
       pins: pinsOf(pins),
     }),
-    forward: (session) =>
-      forward(module, session, async (entered) => {
-        // As an agent would see it: of a tool's own conversation only.
-        const since = within(entered);
-        const config: ModelConfig = { agent: name, ...defined({ since }) };
-        const prompt = renderPrompt(config, messagesFor(config, entered));
-        return prompt.tokens > budget ? (await relieved(room, entered, config, prompt)).session : entered;
-      }),
     fit: (session, config, prompt, models) => relieved(room, session, config, prompt, models),
   };
-  return Object.freeze(module);
+  return createModule(fields, async (entered) => {
+    // As an agent would see it: of a tool's own conversation only.
+    const config: ModelConfig = { agent: name, ...defined({ since: within(entered) }) };
+    const prompt = renderPrompt(config, messagesFor(config, entered));
+    return prompt.tokens > budget ? (await relieved(room, entered, config, prompt)).session : entered;
+  });
 }
 
-type Room = {
-  readonly budget: number;
-  readonly target: number;
-  readonly policies?: readonly Policy[];
-  readonly model?: SummariseOptions["model"];
-  readonly pins: Pins;
-};
+type Room = Required<Pick<CompressOptions, "budget" | "target" | "pins">> &
+  Pick<CompressOptions, "model"> & { readonly policies?: readonly Policy[] };
 
 /** What the state says of the default policies while it is not known who writes the summaries. */
 const OF_AN_AGENT = ["drop-outputs", "summarise", "condense"].map((name) => ({ name, state: {} }));

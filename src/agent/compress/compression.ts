@@ -80,12 +80,13 @@ function compressionAt(
   const isDrop = policy === DROP_OUTPUTS;
   const covered = coveredBy(session, fact, isDrop);
   const inside = within(session);
+  const summary = fact.summary as string | Withheld;
   return Object.freeze({
     id: session.id,
     from,
     to,
     policy,
-    summary: wordsOf(fact.summary),
+    summary: summary instanceof Withheld ? `[content ${summary.reason}]` : summary,
     ...defined({ of }),
     claims: claimsIn(fact.claims),
     level: isDrop ? 0 : 1 + highest(covered, known),
@@ -140,8 +141,8 @@ function outcomesIn(session: Session, missing: Set<FactId>): ReadonlyMap<FactId,
       if (seen.has(node)) continue;
       seen.add(node);
       const { id, fact } = node;
-      if (missing.has(id) && (fact.type === "tool-result" || fact.type === "tool-failure") && isTold(fact))
-        found.set(id, fact);
+      const isResult = fact.type === "tool-result" && !((fact.output as unknown) instanceof Withheld);
+      if (missing.has(id) && (isResult || fact.type === "tool-failure")) found.set(id, fact);
       else missing.delete(id);
       open.push(...node.parents);
     }
@@ -149,10 +150,6 @@ function outcomesIn(session: Session, missing: Set<FactId>): ReadonlyMap<FactId,
     if (!(error instanceof BeyondHorizonError)) throw error;
   }
   return found;
-}
-
-function isTold(fact: ToolOutcome): boolean {
-  return !(fact.type === "tool-result" && (fact.output as unknown) instanceof Withheld);
 }
 
 function toldOf({ id, outcome, message, summary }: Entry): Covered {
@@ -166,10 +163,6 @@ function highest(covered: readonly Entry[], known: List<Compression>): number {
   let level = 0;
   for (const one of known) if (summaries.has(one.id)) level = Math.max(level, one.level);
   return level;
-}
-
-function wordsOf(summary: string | Withheld): string {
-  return summary instanceof Withheld ? `[content ${summary.reason}]` : summary;
 }
 
 /** Anybody may have written the fact. */

@@ -1,5 +1,4 @@
-import type { Entry, Session } from "../../session/index.js";
-import { DROP_OUTPUTS, stubbed } from "../../session/index.js";
+import { DROP_OUTPUTS, type Entry, type Session, stubbed } from "../../session/index.js";
 import type { Crowded, Policy } from "./policy.js";
 import { idOf, stretchesOf, taken, tokensIn, tokensOf, type Unit } from "./policy.js";
 

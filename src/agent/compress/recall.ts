@@ -1,8 +1,8 @@
-import { type Entry, type FactId, type Json, type Session, Withheld } from "../../session/index.js";
+import { type FactId, type Json, type Session, Withheld } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { refusing, requireCount, requireOptions } from "../../workflow/index.js";
 import { pastOf } from "../model/transcript.js";
-import { objectSchema, type Tool, tool } from "../tool/index.js";
+import { objectSchema, splits, type Tool, tool } from "../tool/index.js";
 import { within } from "../within.js";
 import { type Compression, type Covered, compressionsView } from "./compression.js";
 import { short, wordsOf } from "./summary.js";
@@ -97,7 +97,10 @@ function read(session: Session, all: readonly Compression[], asked: string): Fou
       if (fact.startsWith(id)) facts.set(outcome ?? fact, covered);
       else if (outcome?.startsWith(id) === true) facts.set(outcome, covered);
     }
-    if (one.id.startsWith(id)) facts.set(one.id, contentsOf(one));
+    if (!one.id.startsWith(id)) continue;
+    const lines = one.covers.map(({ fact, outcome, what }) => `${short(outcome ?? fact)} ${what}`);
+    const text = `${one.summary}\n\nIt covers:\n${lines.join("\n")}`;
+    facts.set(one.id, { fact: one.id, what: one.policy, text });
   }
   const [only, other] = facts;
   if (only === undefined)
@@ -112,11 +115,6 @@ function read(session: Session, all: readonly Compression[], asked: string): Fou
     };
   const [fact, found] = only;
   return "text" in found ? found : { fact, what: found.what, text: evidenceOf(session, found) };
-}
-
-function contentsOf({ id, policy, covers, summary }: Compression): Found {
-  const lines = covers.map(({ fact, outcome, what }) => `${short(outcome ?? fact)} ${what}`);
-  return { fact: id, what: policy, text: `${summary}\n\nIt covers:\n${lines.join("\n")}` };
 }
 
 /** What a message said, exactly: a tool's text as it came, other values as JSON, and what a message is made of as words. */
@@ -134,16 +132,14 @@ export function evidenceOf(session: Session, { fact, outcome }: Pick<Covered, "f
       return wordsIn(told.content);
     case "context-compress":
       return wordsIn(told.summary);
-    case "session-detach":
-      return textIn(messageAt(told.messages, fact));
+    case "session-detach": {
+      const messages: readonly unknown[] | Withheld = told.messages;
+      const message = messages instanceof Withheld ? messages : messages[Number(fact.slice(65) || 0)];
+      return textIn((message ?? null) as Json | Withheld);
+    }
     default:
       return `(a ${told.type} without an outcome)`;
   }
-}
-
-function messageAt(messages: readonly unknown[] | Withheld, entry: Entry["id"]): Json | Withheld {
-  if (messages instanceof Withheld) return messages;
-  return (messages[Number(entry.slice(65) || 0)] ?? null) as Json;
 }
 
 function textIn(value: Json | Withheld): string {
@@ -159,7 +155,7 @@ function paged({ text, ...found }: Found, offset: number, characters: number): P
   const from = Math.min(offset, text.length);
   let to = Math.min(text.length, from + characters);
   // Half of a character is none; the next page begins with the whole of it.
-  if (to < text.length && /[\ud800-\udbff]/.test(text.charAt(to - 1))) to--;
+  if (splits(text, to)) to--;
   return {
     ...found,
     text: text.slice(from, to),

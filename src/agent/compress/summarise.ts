@@ -1,6 +1,5 @@
-import { isOfVersion01, type Retry } from "../../runtime/index.js";
-import type { Entry, FactId, Json, Session } from "../../session/index.js";
-import { BeyondHorizonError } from "../../session/index.js";
+import { isOfVersion01 } from "../../runtime/index.js";
+import { BeyondHorizonError, type Entry, type FactId, type Json, type Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   anything,
@@ -14,23 +13,19 @@ import {
   requireName,
   requireRetry,
 } from "../../workflow/index.js";
-import type { LanguageModel, Parameters } from "../model/index.js";
+import type { AgentOptions } from "../agent.js";
+import type { Parameters } from "../model/index.js";
 import { requireModels } from "../options.js";
+import { outputFor } from "../output.js";
 import { type Compression, compressionsView, wholeEntries } from "./compression.js";
 import { withoutOutputs } from "./drop.js";
 import type { Crowded, Policy, Relieved } from "./policy.js";
 import { idOf, stretchesOf, taken, tokensIn, type Unit } from "./policy.js";
-import { INSTRUCTIONS, outputOf, tokensOfSummary, type Writer, write } from "./summary.js";
+import { INSTRUCTIONS, SCHEMA, tokensOfSummary, type Writer, write } from "./summary.js";
 
-export type SummariseOptions = {
-  /** The model that writes the summary, or several in order of preference; the next is tried when one fails permanently. */
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type SummariseOptions = Pick<AgentOptions, "model" | "parameters" | "retry" | "timeout"> & {
   /** The system prompt. The model answers with JSON: `{ summary, claims: [{ text, from: [ids] }] }`. */
   readonly instructions?: string;
-  readonly parameters?: Parameters;
-  readonly retry?: Retry;
-  /** Milliseconds that one attempt may take. */
-  readonly timeout?: number;
   /** How often the model may correct an answer that does not fit. Default 1. */
   readonly repairs?: number;
   /** Maximum number of tokens to summarise at once. Default: half of the budget. */
@@ -86,7 +81,7 @@ function policyOf(
   more: { readonly [name: string]: Json },
   choose: Choose,
 ): Policy {
-  const output = outputOf(writer.name);
+  const output = outputFor(writer.name, SCHEMA);
   // Headers may hold secrets.
   const { headers: _, ...parameters } = writer.parameters ?? {};
   return Object.freeze({

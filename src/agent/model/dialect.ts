@@ -31,8 +31,10 @@ export function inDialect(model: LanguageModel, { messages, plain }: Prompt): ob
     const spoken =
       message.role === "system" || isPlain(message) ? { message, files: [] } : translate(message);
     // After all results of the turn, and one message with what the user says next.
-    if (brought.length > 0 && message.role === "user") said.push(joined(brought, spoken.message));
-    else if (brought.length > 0) said.push({ role: "user", content: brought }, spoken.message);
+    if (brought.length > 0 && message.role === "user") {
+      const { content } = spoken.message as { readonly content: readonly object[] };
+      said.push({ role: "user", content: [...brought, ...content] });
+    } else if (brought.length > 0) said.push({ role: "user", content: brought }, spoken.message);
     else said.push(spoken.message);
     brought = spoken.files;
   }
@@ -48,10 +50,6 @@ export function inDialect(model: LanguageModel, { messages, plain }: Prompt): ob
     known.set(message, before.set(key, spoken));
     return spoken;
   }
-}
-
-function joined(brought: readonly object[], message: object): object {
-  return { role: "user", content: [...brought, ...(message as { content: readonly object[] }).content] };
 }
 
 /** Whether all versions and providers are told it the same way. */
@@ -135,8 +133,11 @@ function outputFor(output: Output, version: Version, provider: string): object {
   if (output.type !== "content") return output;
   const [words, ...files] = output.value;
   const asText = speaksChat(provider);
+  // The oldest version has no word for a file that a tool found somewhere.
   const isTaken = (file: FilePart) =>
-    asText ? takesAfterResults(provider, file) : takesFile(provider, file) && canSay(file, version);
+    asText
+      ? takesAfterResults(provider, file)
+      : takesFile(provider, file) && (version !== "v2" || !isUrl(file.data));
   // With the text that is there already: some providers count the texts as results.
   const named = [words.text, ...files.filter((file) => !isTaken(file)).map(note)].join("\n");
   if (asText) return { type: "text", value: named };
@@ -154,11 +155,6 @@ function filesAfter(results: readonly ResultPart[], version: Version, provider: 
     const parts = taken.map((file) => ({ ...file, data: dataFor(file.data, version) }));
     return [text(`[From the tool ${toolName}, call ${toolCallId}:]`), ...parts];
   });
-}
-
-/** The oldest version has no word for a file that a tool found somewhere. */
-function canSay({ data }: FilePart, version: Version): boolean {
-  return version !== "v2" || !isUrl(data);
 }
 
 function itemFor({ mediaType, data, filename }: FilePart, version: Version): object {

@@ -3,6 +3,9 @@ import { defined } from "../../util/index.js";
 import { plainJson } from "./content.js";
 
 type Fields = { readonly [field: string]: unknown };
+type Signs = Partial<Record<"network" | "body", string | undefined>> & {
+  readonly status: number | undefined;
+};
 
 /** So much of a provider's answer is kept with a failure. */
 const BODY = 2_000;
@@ -51,7 +54,8 @@ export function failureOf(error: unknown): Failure {
 function described(error: unknown): Failure {
   if (error instanceof RathError) {
     const data = plainJson(error.data) as { [key: string]: Json };
-    return { name: error.name, message: scrub(firstLine(error.message)), code: error.code, data };
+    const [message = ""] = error.message.split("\n  hint: ", 1);
+    return { name: error.name, message: scrub(message), code: error.code, data };
   }
   const fields = (typeof error === "object" && error !== null ? error : {}) as Fields;
   const status = typeof fields.statusCode === "number" ? fields.statusCode : undefined;
@@ -59,36 +63,26 @@ function described(error: unknown): Failure {
   const network = networkCode(error);
   const code = network ?? (status === undefined ? undefined : `http-${status}`);
   const retryAfter = retryAfterIn(fields.responseHeaders);
+  const said = [fields.message, error].find((one) => typeof one === "string");
   const url = typeof fields.url === "string" ? withoutQuery(fields.url) : undefined;
-  const retryable = mayPass(error, fields, status, network, body);
+  const retryable = mayPass(error, fields, { status, network, body });
   return {
     name: typeof fields.name === "string" ? fields.name : "Error",
-    message: scrub(messageOf(error, fields)),
+    message: scrub(said ?? "the provider gave no reason"),
     ...defined({ code }),
     data: { retryable, ...defined({ status, retryAfter, url, body }) },
   };
 }
 
-function messageOf(error: unknown, fields: Fields): string {
-  if (typeof fields.message === "string") return fields.message;
-  return typeof error === "string" ? error : "the provider gave no reason";
-}
-
-function mayPass(
-  error: unknown,
-  fields: Fields,
-  status: number | undefined,
-  network: string | undefined,
-  body: string | undefined,
-): boolean {
+function mayPass(error: unknown, fields: Fields, { status, network, body = "" }: Signs): boolean {
   if (fields.name === "AbortError") return false;
   // An empty account answers like a busy server, and does not fill by waiting.
-  if (/insufficient_quota|billing/i.test(body ?? "")) return false;
+  if (/insufficient_quota|billing/i.test(body)) return false;
   if (status !== undefined && ([408, 409, 425, 429].includes(status) || status >= 500)) return true;
   if (typeof fields.isRetryable === "boolean") return fields.isRetryable;
   if (network !== undefined || fields.name === "TimeoutError") return true;
   // Errors inside a stream have no status, only the provider's word for it.
-  const word = `${typeof error === "string" ? error : ""} ${status === undefined ? (body ?? "") : ""}`;
+  const word = `${typeof error === "string" ? error : ""} ${status === undefined ? body : ""}`;
   return /overloaded|rate.?limit|server_error|api_error|internal|unavailable|timeout/i.test(word);
 }
 
@@ -140,8 +134,4 @@ function scrub(text: string): string {
     .replace(/\b(Bearer|Basic)\s+[\w.~+/=-]+/gi, "$1 [hidden]")
     .replace(/\b(sk|pk|rk|xai|gsk|AIza)[-_\w]{8,}[\w*.-]*/g, "[hidden]")
     .replace(/([?&](?:[\w-]*key|token|access_token|sig|signature)=)[^&\s"']+/gi, "$1[hidden]");
-}
-
-function firstLine(message: string): string {
-  return message.split("\n  hint: ", 1)[0] as string;
 }

@@ -10,11 +10,9 @@ export {
   WithheldPromptError,
 } from "./error.js";
 export { failureOf, ModelError } from "./failure.js";
-export type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
-export { callModel } from "./model.js";
+export { type CallOptions, callModel, type Generated, type LanguageModel, type Streamed } from "./model.js";
 export { costOf, defaultPrices, priceOf } from "./prices.js";
-export type { Prompt, PromptMessage } from "./prompt.js";
-export { estimateTokens } from "./prompt.js";
+export { estimateTokens, type Prompt, type PromptMessage } from "./prompt.js";
 export { askedLast, beginsTurn, messagesFor } from "./recalled.js";
 export { recorded } from "./recorded.js";
 export { renderPrompt } from "./render.js";

@@ -57,19 +57,12 @@ export function outputOf(output: Json | undefined, error?: Failure): Output {
 export function edit(output: Output, edited: Edited | undefined): Output {
   if (edited === undefined) return output;
   const told = `[${edited.by} changed the input of this call to ${JSON.stringify(edited.input)}. This came of it:]`;
-  switch (output.type) {
-    case "text":
-    case "error-text":
-      return { type: output.type, value: `${told}\n${output.value}` };
-    case "json":
-      return { type: "text", value: `${told}\n${JSON.stringify(output.value)}` };
-    case "error-json":
-      return { type: "error-text", value: `${told}\n${JSON.stringify(output.value)}` };
-    case "content": {
-      const [words, ...files] = output.value;
-      return { type: "content", value: [text(`${told}\n${words.text}`), ...files] };
-    }
+  if (output.type === "content") {
+    const [words, ...files] = output.value;
+    return { type: "content", value: [text(`${told}\n${words.text}`), ...files] };
   }
+  const type = output.type === "text" || output.type === "json" ? "text" : "error-text";
+  return { type, value: `${told}\n${outputText(output)}` };
 }
 
 export function outputText(output: Output): string {

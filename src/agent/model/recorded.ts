@@ -32,8 +32,12 @@ export function recorded(session: Session): LanguageModel {
     const own = (options.providerOptions?.[OWN] ?? {}) as { prompt?: Digest };
     // Somebody else's loop knows no digest: then the messages decide.
     const lines = options.prompt.map((message) => JSON.stringify(message));
-    byMessages ??= own.prompt === undefined ? messageDigests(answers) : undefined;
-    const digest = own.prompt ?? byMessages?.get(digestOf(lines.join("\n"))) ?? digestOf(lines.join("\n"));
+    if (own.prompt === undefined)
+      byMessages ??= new Map(
+        [...rendered(answers)].map(([digest, messages]) => [digestOf(messages.join("\n")), digest]),
+      );
+    const messages = digestOf(lines.join("\n"));
+    const digest = own.prompt ?? byMessages?.get(messages) ?? messages;
     const found = answers.get(digest);
     if (found === undefined) throw new NotRecordedError(digest, nearest(answers, lines));
     const turn = asked.get(digest) ?? 0;
@@ -126,13 +130,6 @@ function givenBack(content: Content): Generated["content"] {
 }
 
 type Answers = ReadonlyMap<Digest, readonly Answered[]>;
-
-/** The recorded prompts, by the digest of their messages alone. */
-function messageDigests(answers: Answers): Map<Digest, Digest> {
-  const digests = new Map<Digest, Digest>();
-  for (const [digest, lines] of rendered(answers)) digests.set(digestOf(lines.join("\n")), digest);
-  return digests;
-}
 
 function nearest(answers: Answers, asked: readonly string[]): { readonly [field: string]: Json } | null {
   let best: { readonly same: number; readonly [field: string]: Json } | null = null;

@@ -3,8 +3,7 @@ import type { Digest, Message } from "../../session/index.js";
 import { headOf, type ModelConfig } from "./config.js";
 import { isPlain } from "./dialect.js";
 import { isBlank, note } from "./part.js";
-import type { AssistantPart, Prompt, PromptMessage } from "./prompt.js";
-import { estimateTokens } from "./prompt.js";
+import { type AssistantPart, estimateTokens, type Prompt, type PromptMessage } from "./prompt.js";
 import { type Books, emptyBooks, enter, type Turn, takeTurns } from "./turns.js";
 
 const BEGIN = "[The conversation begins here.]";

@@ -31,8 +31,11 @@ export type Came = Omit<Generated, "content" | "response"> & {
 export function replyOf(came: Came, provider: string, mint: (place: number) => string): ModelReply {
   requireContent(came, provider);
   const response = fieldsOf(came.response);
-  const finish = came.finishReason;
-  const model = modelIn(response, came.chunks);
+  const finish: FinishReason | undefined = came.finishReason;
+  const word = typeof finish === "object" ? finish.unified : finish;
+  // Google's client leaves the name of the model in the reply as it came.
+  const left = [response.body, came.chunks?.at(-1)].map((body) => fieldsOf(body).modelVersion);
+  const model = [response.modelId, ...left].find((name) => typeof name === "string");
   const meta = withoutNothing({
     provider: plainJson(came.providerMetadata),
     warnings: came.warnings?.length ? plainJson(came.warnings) : undefined,
@@ -47,7 +50,8 @@ export function replyOf(came: Came, provider: string, mint: (place: number) => s
   });
   return {
     content: contentOf(came.content, provider, mint),
-    finish: finishOf(finish),
+    // V2 has a word of its own for what the others call "other".
+    finish: word === undefined || word === "unknown" ? "other" : word,
     usage: usageOf(came.usage),
     ...defined({ model, response: typeof response.id === "string" ? response.id : undefined, meta, raw }),
   };
@@ -59,18 +63,6 @@ function requireContent(came: unknown, provider: string): void {
   throw new Error(
     `The model of ${provider} answered with ${content === undefined ? "no content" : "content that is not a list of parts"}, which no version of its interface allows.`,
   );
-}
-
-/** Google's client leaves the name of the model in the reply as it came. */
-function modelIn({ modelId, body }: Fields, chunks: readonly unknown[] = []): string | undefined {
-  const said = [modelId, fieldsOf(body).modelVersion, fieldsOf(chunks.at(-1)).modelVersion];
-  return said.find((name) => typeof name === "string");
-}
-
-/** V2 has a word of its own for what the others call "other". */
-function finishOf(finish: FinishReason | undefined): string {
-  const word = typeof finish === "object" ? finish?.unified : finish;
-  return word === undefined || word === "unknown" ? "other" : word;
 }
 
 /** V2 counts in a flat list, the others in groups; what is not said is not counted. */

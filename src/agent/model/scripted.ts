@@ -1,9 +1,10 @@
+import { setTimeout } from "node:timers/promises";
 import type { Json } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { OWN } from "./content.js";
 import { ScriptEndedError } from "./error.js";
 import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
-import type { PromptMessage } from "./prompt.js";
-import { estimateTokens } from "./prompt.js";
+import { estimateTokens, type PromptMessage } from "./prompt.js";
 
 /** A call to a tool. The id is made up unless given. */
 export type ScriptedCall = { readonly tool: string; readonly input?: Json; readonly id?: string };
@@ -73,7 +74,11 @@ export function scripted(
     if (reply === undefined) throw new ScriptEndedError(name, turn, replies.length);
     while (typeof reply === "function") reply = await reply(prompt, turn);
     const answer = spelledOut(reply);
-    await pause(answer instanceof Error ? delay : (answer.delay ?? delay), options.abortSignal);
+    const wait = answer instanceof Error ? delay : (answer.delay ?? delay);
+    const signal = options.abortSignal;
+    signal?.throwIfAborted();
+    if (wait > 0)
+      await setTimeout(wait, undefined, defined({ signal })).catch(() => signal?.throwIfAborted());
     if (answer instanceof Error) throw answer;
     const mark = own.prompt?.slice(0, 12) ?? String(turn);
     const generated = complete(answer, mark, own.tokens ?? estimateTokens(JSON.stringify(prompt)));
@@ -141,7 +146,8 @@ type Piece = { readonly type: string; readonly [field: string]: unknown };
 function piecesOf(part: Piece, place: number): readonly Piece[] {
   const { text, toolCallId: call, toolName, input, ...rest } = part;
   const deltas = (type: string, id: unknown, words: unknown): readonly Piece[] =>
-    slices(String(words ?? "")).map((delta) => ({ type, id, delta }));
+    // By whole characters: half of one is no text.
+    (String(words ?? "").match(/[\s\S]{1,12}/gu) ?? []).map((delta) => ({ type, id, delta }));
   if (part.type === "tool-call" && typeof input === "string")
     return [
       { type: "tool-input-start", id: call, toolName },
@@ -156,25 +162,4 @@ function piecesOf(part: Piece, place: number): readonly Piece[] {
     ...deltas(`${part.type}-delta`, id, text),
     { ...rest, id, type: `${part.type}-end` },
   ];
-}
-
-function slices(text: string): readonly string[] {
-  // By whole characters: half of one is no text.
-  return text.match(/[\s\S]{1,12}/gu) ?? [];
-}
-
-async function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
-  signal?.throwIfAborted();
-  if (milliseconds <= 0) return;
-  await new Promise<void>((resolve, reject) => {
-    const stop = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", stop);
-      resolve();
-    }, milliseconds);
-    signal?.addEventListener("abort", stop, { once: true });
-  });
 }

@@ -190,7 +190,10 @@ export function takeTurns(
         if (ours !== undefined) answer(ours, failable(part), turn.from);
         else if (asked?.type !== "tool-call")
           turn.parts.push(text(`${unasked(part.name)}\n${outputText(failable(part))}`));
-        else if (asked.providerExecuted === true && !turn.parts.some((other) => isResultOf(other, id)))
+        else if (
+          asked.providerExecuted === true &&
+          !turn.parts.some((other) => other.type === "tool-result" && other.toolCallId === id)
+        )
           turn.parts.push({
             type: "tool-result",
             toolCallId: asked.toolCallId,
@@ -246,10 +249,6 @@ function unasked(name: string): string {
   return `[Result of the tool "${nameOf(name)}", whose call is not in view:]`;
 }
 
-function isResultOf(part: AssistantPart, id: string | undefined): boolean {
-  return part.type === "tool-result" && part.toolCallId === id;
-}
-
 function bare(part: TextPart | FilePart): TextPart | FilePart {
   const { providerOptions: _, ...rest } = part;
   return rest;
@@ -291,9 +290,7 @@ function told(part: Part): TextPart | FilePart | undefined {
       return text(`[The tool "${nameOf(part.name)}" gave:]\n${outputText(outputOf(part.output))}`);
     default: {
       const piece = shown(part);
-      if (piece === undefined) return undefined;
-      const { providerOptions: _, ...bare } = piece;
-      return bare;
+      return piece && bare(piece);
     }
   }
 }

@@ -27,7 +27,8 @@ export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
       }),
     },
     async (entered) => {
-      const name = askedIn(entered);
+      const said = entered.soleParent?.fact;
+      const name = said?.type === "message-say" && typeof said.content === "string" ? said.content : "";
       known(skills, name);
       const { session: told, value } = await read.call(entered, { name });
       const { source, digest, instructions } = value as OpenedSkill;
@@ -85,11 +86,6 @@ function known(skills: ReadonlyMap<string, Skill>, name: string): Skill {
   if (skill !== undefined) return skill;
   const names = [...skills.keys()];
   throw new UnknownSkillError(name, names, nearestOf(name, names));
-}
-
-function askedIn(entered: Session): string {
-  const said = entered.soleParent?.fact;
-  return said?.type === "message-say" && typeof said.content === "string" ? said.content : "";
 }
 
 function answerOf(skills: ReadonlyMap<string, Skill>, session: Session): Json {

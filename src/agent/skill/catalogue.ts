@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { type FileEntry, Folder } from "../../sandbox/index.js";
 import { digestOf, RathError, thrownMessage } from "../../session/index.js";
 import { MissingPackageError } from "../model/index.js";
+import { splits } from "../tool/index.js";
 import { SkillChangedError, SkillFileError } from "./error.js";
 import { MAX_SKILL_BYTES, type ReadSkill, type Skill, type SkillProblem, skillOf, textOf } from "./skill.js";
 
@@ -29,15 +30,11 @@ export async function readCatalogue(folders: readonly string[]): Promise<Catalog
     for (const read of await skillsIn(folder)) {
       if ("problem" in read) problems.push(read.problem);
       else {
-        const other = skills.get(read.skill.name);
-        if (other === undefined) skills.set(read.skill.name, read.skill);
-        else
-          problems.push({
-            folder,
-            name: read.skill.name,
-            code: "name-taken",
-            message: `there is a skill of this name in ${JSON.stringify(other.folder)} already`,
-          });
+        const { name } = read.skill;
+        const other = skills.get(name) ?? read.skill;
+        skills.set(name, other);
+        const message = `there is a skill of this name in ${JSON.stringify(other.folder)} already`;
+        if (other !== read.skill) problems.push({ folder, name, code: "name-taken", message });
       }
     }
   }
@@ -46,11 +43,14 @@ export async function readCatalogue(folders: readonly string[]): Promise<Catalog
 
 async function skillsIn(folder: string): Promise<readonly ReadSkill[]> {
   const files = new Folder(folder);
+  const problem = (code: SkillProblem["code"], message: string): ReadSkill => ({
+    problem: { folder, code, message },
+  });
   let entries: readonly FileEntry[];
   try {
     entries = await files.list();
   } catch (error) {
-    return [{ problem: { folder, code: "folder-missing", message: reasonOf(error) } }];
+    return [problem("folder-missing", reasonOf(error))];
   }
   const found: ReadSkill[] = [];
   const names = entries.filter(
@@ -59,13 +59,9 @@ async function skillsIn(folder: string): Promise<readonly ReadSkill[]> {
   for (const { name, kind } of names.slice(0, MAX_SKILLS))
     found.push(await skillIn(files, folder, name, kind));
   if (names.length > MAX_SKILLS)
-    found.push({
-      problem: {
-        folder,
-        code: "folder-full",
-        message: `of ${names.length} directories the first ${MAX_SKILLS} were looked at`,
-      },
-    });
+    found.push(
+      problem("folder-full", `of ${names.length} directories the first ${MAX_SKILLS} were looked at`),
+    );
   return found;
 }
 
@@ -114,9 +110,7 @@ export async function openSkill({
       join(name, SKILL_FILE),
       read.problem.message,
       "load the skills again: await loadSkills(folder)",
-      {
-        code: read.problem.code,
-      },
+      { code: read.problem.code },
     );
   if (read.skill.digest !== digest) throw new SkillChangedError(name, digest, read.skill.digest);
   const found = await filesBelow(files, name);
@@ -154,14 +148,16 @@ export type ShownFile = {
 
 /** Reads a page of a file of a skill. The path stays inside the skill, and no link on it is followed. */
 export async function readSkillFile(skill: Skill, path: string, from: number): Promise<ShownFile> {
-  const bytes = await readText(new Folder(join(skill.folder, skill.name)), path, MAX_FILE_BYTES);
-  const characters = bytes.text.length;
-  const end = evenly(bytes.text, Math.min(characters, from + PAGE));
+  const { text, digest } = await readText(new Folder(join(skill.folder, skill.name)), path, MAX_FILE_BYTES);
+  const characters = text.length;
+  // Never between the halves of a character.
+  const whole = (at: number): number => (splits(text, at) ? at - 1 : at);
+  const end = whole(Math.min(characters, from + PAGE));
   return {
     path,
-    digest: bytes.digest,
+    digest,
     characters,
-    text: bytes.text.slice(evenly(bytes.text, from), end),
+    text: text.slice(whole(from), end),
     ...(end < characters && { next: end }),
   };
 }
@@ -186,12 +182,6 @@ export async function readText(
   if (text === undefined)
     throw new SkillFileError(path, "it is not text", "use it in a sandbox, by a command");
   return { text, digest: digestOf(bytes) };
-}
-
-/** Never between the halves of a character. */
-function evenly(text: string, place: number): number {
-  const unit = text.charCodeAt(place);
-  return unit >= 0xdc00 && unit <= 0xdfff && place < text.length ? place - 1 : place;
 }
 
 /** What stood in the way, without the hint that is for somebody else. */

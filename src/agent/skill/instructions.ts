@@ -1,8 +1,7 @@
 import { resolve, sep } from "node:path";
 import { Folder, namesOf } from "../../sandbox/index.js";
 import type { Digest, Json, Session, View } from "../../session/index.js";
-import type { Refuse } from "../../workflow/index.js";
-import { createModule, type Module, step } from "../../workflow/index.js";
+import { createModule, type Module, type Refuse, step } from "../../workflow/index.js";
 import { asPart, READ_FILES } from "./activate.js";
 import { readText, reasonOf } from "./catalogue.js";
 import { refusing } from "./error.js";

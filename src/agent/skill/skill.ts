@@ -1,6 +1,6 @@
 import type { YAMLMap } from "yaml";
 import { type Digest, digestOf, thrownMessage } from "../../session/index.js";
-import { defined, nearestOf } from "../../util/index.js";
+import { nearestOf } from "../../util/index.js";
 import { optionalPackage } from "../model/index.js";
 
 /** A skill before it is activated: the texts that a model chooses by, and the place of the rest. */
@@ -41,7 +41,8 @@ export type SkillProblem = {
 export const MAX_SKILL_BYTES = 100_000;
 const MAX_DESCRIPTION = 1024;
 const MAX_COMPATIBILITY = 500;
-const FIELDS = ["name", "description", "license", "compatibility", "metadata", "allowed-tools"];
+const TEXTS = ["name", "description", "license", "compatibility", "metadata"] as const;
+const FIELDS: readonly string[] = [...TEXTS, "allowed-tools"];
 
 export type ReadSkill =
   | { readonly skill: Skill; readonly instructions: string }
@@ -61,20 +62,15 @@ export async function skillOf(folder: string, directory: string, bytes: Uint8Arr
   const flaw = flawOf(read.fields, directory);
   if (flaw !== undefined) return no("field", flaw);
   if (read.body === "") return no("field", "it says nothing below its frontmatter");
-  const { name, description, license, compatibility, metadata } = read.fields as {
-    readonly name: string;
-    readonly description: string;
-    readonly license?: string;
-    readonly compatibility?: string;
-    readonly metadata?: { readonly [key: string]: string };
+  // Checked above: texts, and metadata a map of texts.
+  const { "allowed-tools": allowed, ...fields } = read.fields as Pick<Skill, (typeof TEXTS)[number]> & {
+    readonly "allowed-tools"?: string;
   };
-  const allowed = read.fields["allowed-tools"] as string | undefined;
   return {
     skill: {
-      name,
-      description,
-      ...defined({ license, compatibility, metadata }),
-      ...(allowed !== undefined && { allowedTools: listed(allowed) }),
+      ...fields,
+      // Separated by spaces or commas, except inside brackets: `Read Bash(git add:*)`.
+      ...(allowed !== undefined && { allowedTools: allowed.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? [] }),
       folder,
       digest: digestOf(bytes),
     },
@@ -118,11 +114,6 @@ function flawOf(fields: Frontmatter, directory: string): string | undefined {
 
 export function isSkillName(name: string): boolean {
   return name.length <= 64 && /^[a-z0-9]+(-[a-z0-9]+)*$/.test(name);
-}
-
-/** Separated by spaces or commas, except inside brackets: `Read Bash(git add:*)`. */
-function listed(text: string): readonly string[] {
-  return text.match(/[^\s,(]+(?:\([^)]*\))?/g) ?? [];
 }
 
 /** The fields of a SKILL.md above its instructions: texts, and maps of texts. */

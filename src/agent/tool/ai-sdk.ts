@@ -69,9 +69,9 @@ function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
       async run(input, context) {
         const call = callOptions(context.call, context.signal, options.context);
         const output = await finalOf(execute.call(given, input, call), context);
-        return isFunction(given.toModelOutput)
-          ? shown(name, await modelOutput(given, input, output, context.call, options.sdk))
-          : output;
+        if (!isFunction(given.toModelOutput)) return output;
+        const whole = options.sdk === 5 ? output : { toolCallId: context.call, input, output };
+        return shown(name, (await given.toModelOutput.call(given, whole)) as ModelOutput);
       },
     },
     { input: schemaOf(name, given.inputSchema) },
@@ -110,17 +110,6 @@ function tell(output: unknown, context: ToolContext): void {
     return;
   }
   context.emit(delta);
-}
-
-async function modelOutput(
-  given: AiSdkTool,
-  input: unknown,
-  output: unknown,
-  call: string,
-  sdk: 5 | undefined,
-): Promise<ModelOutput> {
-  const convert = given.toModelOutput as Callable;
-  return (await convert.call(given, sdk === 5 ? output : { toolCallId: call, input, output })) as ModelOutput;
 }
 
 type ModelOutput = { readonly type: string; readonly value?: unknown; readonly reason?: unknown };

@@ -1,4 +1,5 @@
 import type { Json } from "../../session/index.js";
+import { isSameList } from "../../util/index.js";
 import { type ContentPart, content } from "./content.js";
 
 /** Less room than this would hold little more than the note about what was left out. */
@@ -30,24 +31,23 @@ export function cutText(text: string, most: number): string {
 export function bounded(value: Json, most: number): Json {
   if (typeof value === "string") return cutText(value, most);
   const { kept, files } = withFiles(value);
-  if (fits(kept, most)) return kept;
+  if (roomAfter(kept, most) >= 0) return kept;
   for (let cap = most / 2; cap >= MIN_OUTPUT; cap /= 2) {
     const whole = Math.floor(cap);
-    if (fits(kept, most, whole)) return withTexts(kept, whole);
+    if (roomAfter(kept, most, whole) >= 0)
+      return mapped(kept, (inner) =>
+        typeof inner === "string" ? cutText(inner, whole) : lessOf(inner, whole),
+      );
   }
   const text = cutText(JSON.stringify(files.length === 0 ? kept : withoutData(kept)), most);
   return files.length === 0 ? text : content([{ type: "text", text }, ...files]);
 }
 
 /**
- * Whether the JSON of a value has room, without the data of the files that models look at and with its texts cut.
+ * The room that the JSON of a value leaves, without the data of the files that models look at and with its texts cut.
  * It stops where there is no room left: an output may be a thousand times as long as what is kept of it.
  */
-function fits(value: Json, most: number, cap?: number): boolean {
-  return roomAfter(value, most, cap) >= 0;
-}
-
-function roomAfter(value: Json, room: number, cap: number | undefined): number {
+function roomAfter(value: Json, room: number, cap?: number): number {
   if (typeof value === "string") return afterText(cap === undefined ? value : cutText(value, cap), room);
   if (typeof value !== "object" || value === null) return room - String(value).length;
   const replaced = cap === undefined ? undefined : lessOf(value, cap);
@@ -110,10 +110,6 @@ function withFiles(value: Json): { readonly kept: Json; readonly files: readonly
   return { kept, files };
 }
 
-function withTexts(value: Json, cap: number): Json {
-  return mapped(value, (inner) => (typeof inner === "string" ? cutText(inner, cap) : lessOf(inner, cap)));
-}
-
 /** What stands for a file when texts are cut: a file that is seen stays, another is a text. */
 function lessOf(value: Json, cap: number): Json | undefined {
   const file = fileOf(value);
@@ -134,27 +130,13 @@ function mapped(value: Json, replace: (inner: Json) => Json | undefined): Json {
   if (replaced !== undefined) return replaced;
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
-    let list: Json[] | undefined;
-    for (let place = 0; place < value.length; place++) {
-      const inner = mapped(value[place] as Json, replace);
-      if (inner === value[place]) continue;
-      list ??= [...value];
-      list[place] = inner;
-    }
-    return list ?? value;
+    const list = value.map((inner: Json) => mapped(inner, replace));
+    return isSameList(list, value) ? value : list;
   }
   const fields = value as { readonly [key: string]: Json };
-  let changed: Map<string, Json> | undefined;
-  for (const key of Object.keys(fields)) {
-    const inner = mapped(fields[key] as Json, replace);
-    if (inner === fields[key]) continue;
-    changed ??= new Map();
-    changed.set(key, inner);
-  }
-  if (changed === undefined) return value;
-  const other = changed;
+  const entries = Object.keys(fields).map((key) => [key, mapped(fields[key] as Json, replace)] as const);
   // Makes an own field of "__proto__" too.
-  return Object.fromEntries(Object.entries(fields).map(([key, inner]) => [key, other.get(key) ?? inner]));
+  return entries.every(([key, inner]) => inner === fields[key]) ? value : Object.fromEntries(entries);
 }
 
 function noteOf(left: number, whole: number): string {
@@ -169,14 +151,7 @@ function noteOfFile({ media, data }: File): Json {
   };
 }
 
-function splits(text: string, place: number): boolean {
-  return isHigh(text.charCodeAt(place - 1)) && isLow(text.charCodeAt(place));
-}
-
-function isHigh(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-function isLow(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
+/** Whether a place is inside of a character. */
+export function splits(text: string, place: number): boolean {
+  return (text.codePointAt(place - 1) ?? 0) > 0xffff;
 }

@@ -96,12 +96,10 @@ async function outputOf(tool: Tool, context: ToolContext, act: () => unknown): P
     const error = readableError(thrown);
     if (error instanceof ToolOutputError || !(done || error instanceof NotJson)) throw error;
     // It is done, whatever was thrown then: only the output is lost.
-    const { steps, reason, hint } = error instanceof NotJson ? error : unreadable(error);
+    const { steps, reason, hint } =
+      error instanceof NotJson
+        ? error
+        : new NotJson(`checking it failed: ${thrownMessage(error)}`, "repair the schema of its output");
     throw new ToolOutputError(tool.name, [{ path: pathOf(steps), message: reason }], hint, error);
   }
-}
-
-function unreadable(error: unknown): Pick<NotJson, "steps" | "reason" | "hint"> {
-  const reason = `checking it failed: ${thrownMessage(error)}`;
-  return { steps: [], reason, hint: "repair the schema of its output" };
 }

@@ -1,4 +1,5 @@
 import { type Failure, type Json, RathError } from "../../session/index.js";
+import { clip } from "../../util/index.js";
 
 export type Issue = { readonly path: string; readonly message: string };
 
@@ -109,6 +110,5 @@ function quoted(name: string): string {
 
 /** Names and messages come from models and from other people's code: they may be of any length and shape. */
 function brief(text: string, most = 100): string {
-  const whole = String(text).toWellFormed();
-  return whole.length <= most ? whole : `${whole.slice(0, most - 1).toWellFormed()}…`;
+  return clip(String(text), most);
 }

@@ -1,6 +1,6 @@
 export { type AiSdkTool, fromAiSdk } from "./ai-sdk.js";
 export { askPerson } from "./ask-person.js";
-export { bounded } from "./bound.js";
+export { bounded, splits } from "./bound.js";
 export { type Checked, checkInput, reconcileTool, runTool, unknownTool } from "./call.js";
 export { type ContentPart, content, isContent } from "./content.js";
 export {

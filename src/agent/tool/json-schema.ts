@@ -1,6 +1,6 @@
 import type { Validator } from "@cfworker/json-schema";
 import type { Json } from "../../session/index.js";
-import { nearestOf } from "../../util/index.js";
+import { isObject, nearestOf } from "../../util/index.js";
 import type { Issue } from "./error.js";
 import { pathOf } from "./json.js";
 import type { Checker, CheckResult, JsonObject } from "./schema.js";
@@ -42,34 +42,21 @@ type Unit = {
 };
 
 /** Keywords that only say that something inside them is wrong. */
-const carriers = new Set([
-  "properties",
-  "patternProperties",
-  "additionalProperties",
-  "unevaluatedProperties",
-  "items",
-  "prefixItems",
-  "additionalItems",
-  "$ref",
-  "$recursiveRef",
-  "allOf",
-  "dependentSchemas",
-]);
+const carriers = words(
+  "properties patternProperties additionalProperties unevaluatedProperties items prefixItems additionalItems",
+  "$ref $recursiveRef allOf dependentSchemas",
+);
 
 function issuesOf(units: readonly Unit[]): Issue[] {
   return units
     .filter(({ keyword }) => !carriers.has(keyword))
-    .map(({ keyword, instanceLocation, error }) => ({
-      path: pathOf(stepsOf(instanceLocation)),
-      message: keyword === "false" ? "There must be nothing here." : error,
-    }));
-}
-
-function stepsOf(pointer: string): string[] {
-  return pointer
-    .split("/")
-    .slice(1)
-    .map((step) => decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~"));
+    .map(({ keyword, instanceLocation, error }) => {
+      const [, ...steps] = instanceLocation.split("/").map(decodeURIComponent);
+      return {
+        path: pathOf(steps.map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"))),
+        message: keyword === "false" ? "There must be nothing here." : error,
+      };
+    });
 }
 
 /** The schema with its keywords in alphabetical order, frozen. */
@@ -217,7 +204,7 @@ function first<Item>(items: readonly Item[], find: (item: Item) => Flaw | undefi
 }
 
 function isSchema(json: Json | undefined): json is JsonObject {
-  return typeof json === "object" && json !== null && !isList(json);
+  return isObject(json);
 }
 
 function quoted(word: string): string {

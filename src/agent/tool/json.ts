@@ -6,7 +6,7 @@ import { type Json, MAX_CHARACTERS, MAX_DEPTH, thrownMessage } from "../../sessi
  * character becomes U+FFFD: several providers refuse a whole prompt for one.
  */
 export function jsonOf(value: unknown, depth = MAX_DEPTH): Json {
-  return copyOf(value, { characters: MAX_CHARACTERS, values: MAX_VALUES, depth, tells: false });
+  return copyOf(value, depth, false);
 }
 
 /**
@@ -14,14 +14,15 @@ export function jsonOf(value: unknown, depth = MAX_DEPTH): Json {
  * URL, a decimal: whatever has a `toJSON`) is written so, as JSON.stringify would.
  */
 export function jsonOfOutput(value: unknown): Json {
-  return copyOf(value, { characters: MAX_CHARACTERS, values: MAX_VALUES, depth: MAX_DEPTH, tells: true });
+  return copyOf(value, MAX_DEPTH, true);
 }
 
-/** A value that JSON cannot hold. The path grows as the stack unwinds. */
+/** A value that JSON cannot hold. */
 export class NotJson extends Error {
   readonly reason: string;
   readonly hint: string;
-  readonly steps: (string | number)[] = [];
+  /** The path to the value. */
+  steps: readonly (string | number)[] = [];
 
   constructor(reason: string, hint: string, cause?: unknown) {
     super(reason, cause === undefined ? undefined : { cause });
@@ -46,13 +47,25 @@ export function pathOf(steps: readonly PropertyKey[]): string {
 /** Values in one output: a small object graph that shares its parts can unfold into a tree without end. */
 const MAX_VALUES = 5_000_000;
 
-type Room = { characters: number; values: number; readonly depth: number; readonly tells: boolean };
+type Room = {
+  characters: number;
+  values: number;
+  readonly depth: number;
+  readonly tells: boolean;
+  /** The path to the value that is copied now. */
+  readonly steps: (string | number)[];
+};
 
-function copyOf(value: unknown, room: Room): Json {
+function copyOf(value: unknown, depth: number, tells: boolean): Json {
+  const room: Room = { characters: MAX_CHARACTERS, values: MAX_VALUES, depth, tells, steps: [] };
   try {
-    return copied(told(value, "", room), 1, room);
+    return copied(told(value, "", room), room);
   } catch (error) {
-    throw refusalOf(error);
+    // Getters and proxies are other people's code.
+    const refusal =
+      error instanceof NotJson ? error : new NotJson("reading it failed", "return plain data", error);
+    refusal.steps = room.steps;
+    throw refusal;
   }
 }
 
@@ -69,7 +82,7 @@ function told(value: unknown, key: string | number, room: Room): unknown {
   }
 }
 
-function copied(value: unknown, depth: number, room: Room): Json {
+function copied(value: unknown, room: Room): Json {
   switch (typeof value) {
     case "string":
       return text(value, room);
@@ -88,42 +101,41 @@ function copied(value: unknown, depth: number, room: Room): Json {
       throw new NotJson(`a ${typeof value} has no place in JSON`, "return plain data");
   }
   if (value === null) return null;
-  if (depth >= room.depth)
+  if (room.steps.length + 1 >= room.depth)
     throw new NotJson(
       `it is nested deeper than ${room.depth} levels, or contains itself`,
       "flatten it, or return it as text",
     );
-  return Array.isArray(value) ? copiedArray(value, depth, room) : copiedObject(value, depth, room);
+  return Array.isArray(value) ? copiedArray(value, room) : copiedObject(value, room);
 }
 
-function copiedArray(value: readonly unknown[], depth: number, room: Room): Json {
+function copiedArray(value: readonly unknown[], room: Room): Json {
   take(value.length, room);
   const copy: Json[] = [];
   for (let index = 0; index < value.length; index++) {
-    try {
-      copy.push(copied(told(value[index], index, room), depth + 1, room));
-    } catch (error) {
-      throw within(error, index);
-    }
+    room.steps.push(index);
+    copy.push(copied(told(value[index], index, room), room));
+    room.steps.pop();
   }
   return copy;
 }
 
-function copiedObject(value: object, depth: number, room: Room): Json {
+function copiedObject(value: object, room: Room): Json {
   const prototype = Object.getPrototypeOf(value);
   // A plain object of another realm has another Object.prototype, known by what only that one owns.
   if (prototype !== null && prototype !== Object.prototype && !Object.hasOwn(prototype, "isPrototypeOf"))
-    throw new NotJson(`a ${nameOf(prototype)} is not plain data`, hintFor(value));
+    throw new NotJson(
+      `a ${prototype.constructor?.name || "class instance"} is not plain data`,
+      hintFor(value),
+    );
   const keys = Object.keys(value);
   take(keys.length + 1, room);
   const copy: { [key: string]: Json } = {};
   for (const key of keys) {
-    try {
-      const field = told((value as { readonly [key: string]: unknown })[key], key, room);
-      if (field !== undefined) put(copy, text(key, room), copied(field, depth + 1, room));
-    } catch (error) {
-      throw within(error, key);
-    }
+    room.steps.push(key);
+    const field = told((value as { readonly [key: string]: unknown })[key], key, room);
+    if (field !== undefined) put(copy, text(key, room), copied(field, room));
+    room.steps.pop();
   }
   return copy;
 }
@@ -145,21 +157,6 @@ function text(value: string, room: Room): string {
 function take(count: number, room: Room): void {
   room.values -= count;
   if (room.values < 0) throw new NotJson("it unfolds into too many values", "return a part of it");
-}
-
-function within(error: unknown, step: string | number): NotJson {
-  const refusal = refusalOf(error);
-  refusal.steps.unshift(step);
-  return refusal;
-}
-
-/** Getters and proxies are other people's code. */
-function refusalOf(error: unknown): NotJson {
-  return error instanceof NotJson ? error : new NotJson("reading it failed", "return plain data", error);
-}
-
-function nameOf(prototype: { readonly constructor?: { readonly name?: unknown } }): string {
-  return String(prototype.constructor?.name || "class instance");
 }
 
 function hintFor(value: object): string {

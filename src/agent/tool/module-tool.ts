@@ -1,9 +1,9 @@
 import type { Module } from "../../runtime/index.js";
-import type { Json, Session, Terms } from "../../session/index.js";
+import type { Json, Session } from "../../session/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { ToolDefinitionError } from "./error.js";
 import { type InputOf, type InputSchema, inputChecker, type JsonSchema, objectSchema } from "./schema.js";
-import { build, checkName, checkOptions, type Tool } from "./tool.js";
+import { build, checkName, checkOptions, type Deed, type Tool } from "./tool.js";
 
 export type ModuleToolOptions<In extends InputSchema> = {
   /** Left out, the module's. */
@@ -15,9 +15,7 @@ export type ModuleToolOptions<In extends InputSchema> = {
   readonly say?: (input: InputOf<In>) => string;
   /** What came of it; left out, what was said last. */
   readonly answer?: (session: Session) => Json;
-  readonly approval?: boolean | Terms | ((input: InputOf<In>) => boolean | Terms);
-  readonly conflicts?: readonly string[] | ((input: InputOf<In>) => readonly string[]);
-};
+} & Pick<Deed<InputOf<In>, Json>, "approval" | "conflicts">;
 
 /**
  * A module as a tool: it runs on a fork of the request. By itself it does nothing to the world; what it asks for

@@ -10,8 +10,8 @@ import {
   termsFault,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { defined, optionNames, unknownOption } from "../../util/index.js";
-import { type Refuse, requireMilliseconds, requireRetry } from "../../workflow/index.js";
+import { defined, optionNames } from "../../util/index.js";
+import { type Refuse, requireMilliseconds, requireOptions, requireRetry } from "../../workflow/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import {
@@ -118,9 +118,8 @@ export type ToolSpec = { readonly name: string; readonly description: string; re
 /** What a tool does. `effect` has no default: a wrong guess repeats an action. */
 export type Deed<Input, Output> = Pick<
   Tool<Input, Output>,
-  "name" | "description" | "effect" | "presumed" | "timeout" | "retry" | "source" | "origin"
+  "name" | "description" | "effect" | "presumed" | "timeout" | "retry" | "source" | "origin" | "key" | "run"
 > & {
-  readonly key?: (input: Input) => string;
   readonly conflicts?: readonly string[] | ((input: Input) => readonly string[]);
   /** true: somebody must agree to every call. Terms: who, how many of them, by when, and who after that. */
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
@@ -132,7 +131,6 @@ export type Deed<Input, Output> = Pick<
   readonly reversible?: boolean | ((input: Input) => boolean);
   /** Finds out what became of a `write` that was started and has no outcome. */
   readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
-  readonly run: (input: Input, context: ToolContext) => Output | Promise<Output>;
 };
 
 export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Deed<
@@ -168,17 +166,10 @@ const OPTIONS = optionNames<ToolDefinition<InputSchema, OutputSchema>>()(
 );
 
 /** Refuses an unknown option: a limit that is misspelt would not limit anything. */
-export function checkOptions(options: unknown, known: readonly string[], example: string): void {
-  if (typeof options !== "object" || options === null)
-    throw new ToolDefinitionError(String(options), "its definition is not an object", example);
-  const { name } = options as { readonly name?: unknown };
-  const unknown = unknownOption(options, known);
-  if (unknown !== undefined)
-    throw new ToolDefinitionError(
-      String(name),
-      `it has no option ${JSON.stringify(unknown.name)}`,
-      unknown.hint,
-    );
+export function checkOptions(options: object, known: readonly string[], example: string): void {
+  const { name } = Object(options) as { readonly name?: unknown };
+  const refuse: Refuse = (reason, hint) => new ToolDefinitionError(String(name), reason, hint);
+  requireOptions(options, refuse, example, known);
 }
 
 /** A tool whose schemas were made ready already. */

@@ -1,5 +1,5 @@
 import type { Json } from "../../session/index.js";
-import { parseJson } from "../../util/index.js";
+import { isObject, parseJson } from "../../util/index.js";
 
 /** A tool as far as a call that is written as text needs it: its name, what it is for, and the JSON Schema of its input. */
 export type Written = { readonly name: string; readonly description?: string; readonly input: Json };
@@ -12,10 +12,11 @@ export type Written = { readonly name: string; readonly description?: string; re
 export function inputFor(words: string, schema: Json): Json {
   const given = words.trim();
   if (given === "") return {};
-  const json = parseJson(given) as Json | undefined;
-  if (isRecord(json)) return json;
+  const json = parseJson(given);
+  if (isObject(json)) return json as Fields;
   const properties = Object.entries(propertiesOf(schema));
-  const needed = properties.filter(([name]) => requiredOf(schema).includes(name));
+  const { required } = Object(schema) as { readonly required?: Json };
+  const needed = properties.filter(([name]) => Array.isArray(required) && required.includes(name));
   const [only, ...more] = needed.length === 1 ? needed : properties;
   if (only === undefined) return { input: given };
   if (more.length === 0 && !isNamed(given, [only[0]])) return { [only[0]]: typed(given, only[1]) };
@@ -28,7 +29,7 @@ export function signatureOf({ name, input }: Written, [open, close]: readonly [s
 }
 
 export function wordsOf(input: Json): string {
-  if (!isRecord(input)) return typeof input === "string" ? input : JSON.stringify(input);
+  if (!isObject(input)) return typeof input === "string" ? input : JSON.stringify(input);
   const values = Object.values(input);
   if (values.length === 0) return "";
   return values.length === 1 && typeof values[0] === "string" ? values[0] : JSON.stringify(input);
@@ -76,7 +77,7 @@ function isNamed(
 
 /** A word of the type that the schema wants; quotes around it are not part of it. */
 function typed(words: string, schema: Json): Json {
-  const { type } = (isRecord(schema) ? schema : {}) as { readonly type?: Json };
+  const { type } = Object(schema) as { readonly type?: Json };
   const json = parseJson(words) as Json | undefined;
   if (type === "string") return typeof json === "string" ? json : unquoted(words);
   return json === undefined ? unquoted(words) : json;
@@ -87,15 +88,6 @@ function unquoted(words: string): string {
 }
 
 function propertiesOf(schema: Json): Fields {
-  const { properties } = (isRecord(schema) ? schema : {}) as { readonly properties?: Json };
-  return isRecord(properties) ? properties : {};
-}
-
-function requiredOf(schema: Json): readonly string[] {
-  const { required } = (isRecord(schema) ? schema : {}) as { readonly required?: Json };
-  return Array.isArray(required) ? (required as string[]) : [];
-}
-
-function isRecord(value: Json | undefined): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const { properties } = Object(schema) as { readonly properties?: Json };
+  return isObject(properties) ? (properties as Fields) : {};
 }

@@ -22,16 +22,9 @@ export function withTextCalls(model: LanguageModel): LanguageModel {
     modelId,
     async doGenerate(options) {
       const { tools = [], toolChoice: _, stopSequences = [], prompt, ...rest } = options as Options;
-      const known = tools.map(({ name, description, inputSchema }) => ({
-        name,
-        ...(description !== undefined && { description }),
-        input: inputSchema,
-      }));
-      const asked = {
-        ...rest,
-        prompt: told(prompt, known),
-        stopSequences: [...stopSequences, "\nObservation"],
-      };
+      const known = tools.map(({ inputSchema, ...tool }) => ({ ...tool, input: inputSchema }));
+      const stops = [...stopSequences, "\nObservation"];
+      const asked = { ...rest, prompt: told(prompt, known), stopSequences: stops };
       return read(await model.doGenerate(asked), known);
     },
     doStream: () =>
@@ -54,8 +47,7 @@ type Told = { readonly role: string; readonly content: string | readonly Part[] 
 /** A reply whose action is a call. What is written behind it, such as a made-up observation, does not come back into view. */
 function read(reply: Generated, tools: readonly Written[]): Generated {
   const parts = reply.content as readonly Part[];
-  const words = parts.map((part) => (part.type === "text" ? String(part.text) : "")).join("");
-  const { said, left, action } = readStep(words);
+  const { said, left, action } = readStep(spoken(parts));
   const tool = action === undefined ? undefined : toolCalled(action.tool, tools);
   return {
     ...reply,
@@ -87,12 +79,8 @@ function told(prompt: readonly object[], tools: readonly Written[]): readonly ob
   let step = 0;
   const user = (content: readonly Part[]): void => {
     const last = said.at(-1) as Told;
-    if (last.role !== "user") said.push({ role: "user", content: joined(content) });
-    else
-      said[said.length - 1] = {
-        role: "user",
-        content: joined([...(last.content as readonly Part[]), ...content]),
-      };
+    const before = last.role === "user" ? ((said.pop() as Told).content as readonly Part[]) : [];
+    said.push({ role: "user", content: joined([...before, ...content]) });
   };
   for (const { role, content } of messages) {
     const parts = typeof content === "string" ? [] : content;
@@ -100,10 +88,7 @@ function told(prompt: readonly object[], tools: readonly Written[]): readonly ob
       const words = wordsIn(parts, step + 1);
       const { number, action } = readStep(words);
       if (action !== undefined) step = number ?? step + 1;
-      said.push({
-        role,
-        content: [...parts.filter(({ type }) => type === "reasoning"), text(words)],
-      });
+      said.push({ role, content: [...parts.filter(({ type }) => type === "reasoning"), text(words)] });
     } else if (role === "tool")
       user(parts.map(({ output }) => text(`Observation ${step}: ${outputText(output as Output)}`)));
     else if (role === "user") user(parts);
@@ -124,7 +109,7 @@ function joined(parts: readonly Part[]): readonly Part[] {
 }
 
 function wordsIn(parts: readonly Part[], step: number): string {
-  const words = parts.map((part) => (part.type === "text" ? String(part.text) : "")).join("");
+  const words = spoken(parts);
   if (readStep(words).action !== undefined) return words;
   const calls = parts.filter(({ type }) => type === "tool-call");
   const actions = calls.map(
@@ -156,6 +141,10 @@ function outputText({ value }: Output): string {
   return (value as readonly Part[])
     .map((item) => (item.type === "text" ? String(item.text) : `[${item.type}]`))
     .join("\n");
+}
+
+function spoken(parts: readonly Part[]): string {
+  return parts.map((part) => (part.type === "text" ? String(part.text) : "")).join("");
 }
 
 function text(words: string): Part {

@@ -72,59 +72,50 @@ export function debate(options: DebateOptions): Debate {
       },
       more: () => ({ verdict: (session: Session) => verdictIn(session, name) }),
     },
-    (entered, { parts, options: { rounds } }) => run(entered, { name, order, rounds, parts }),
+    async (entered, { parts, options: { rounds } }) => {
+      let session = entered;
+      for (let round = 1; round <= rounds; round++) {
+        const before = session;
+        const turn = `Round ${round} of ${rounds} of a debate between ${order.join(" and ")}.`;
+        const ends = await allOf(
+          before,
+          order.map((side) => ({
+            branch: `${side}, round ${round}`,
+            why: `${name}: ${side} speaks`,
+            run: (fork) =>
+              enter(parts[side] as Module, fork.say(`${turn} You speak for: ${side}.`, { by: "runtime" })),
+          })),
+          undefined,
+        );
+        session = gathered(before, ends, `${name}: round ${round} is over`);
+        // Told on behalf of who said it: the words of an agent are nobody's instructions.
+        for (const [place, side] of order.entries()) {
+          const module = parts[side] as Module;
+          const words = inWords(answerOf(module, ends[place] as Session, before));
+          session = session.say(`${side}, round ${round}: ${words}`, { by: `agent:${module.name}` });
+        }
+      }
+      const asked = session
+        .fork("judge", { why: `${name}: who is right`, by: "runtime" })
+        .say(`The debate is over. Decide who made the better case: ${order.join(", ")}, or ${NONE}.`, {
+          by: "runtime",
+        });
+      const judge = parts.judge as Module;
+      const judged = await enter(judge, asked);
+      // A judge that ended at a limit has decided nothing, and the record says so.
+      if (stopOf(judged) !== undefined) return judged;
+      const { winner, why } = decided(name, order, judge, judged, answerOf(judge, judged, asked));
+      return judged.append({
+        type: "route-choose",
+        selector: name,
+        candidates: order.map((side) => ({ name: side })),
+        chosen: winner,
+        ...defined({ why }),
+        chooser: judge.name,
+        by: `agent:${judge.name}`,
+      });
+    },
   );
-}
-
-type Trial = {
-  readonly name: string;
-  readonly order: readonly string[];
-  readonly rounds: number;
-  readonly parts: Parts;
-};
-
-async function run(entered: Session, { name, order, rounds, parts }: Trial): Promise<Session> {
-  let session = entered;
-  for (let round = 1; round <= rounds; round++) {
-    const before = session;
-    const turn = `Round ${round} of ${rounds} of a debate between ${order.join(" and ")}.`;
-    const ends = await allOf(
-      before,
-      order.map((side) => ({
-        branch: `${side}, round ${round}`,
-        why: `${name}: ${side} speaks`,
-        run: (fork) =>
-          enter(parts[side] as Module, fork.say(`${turn} You speak for: ${side}.`, { by: "runtime" })),
-      })),
-      undefined,
-    );
-    session = gathered(before, ends, `${name}: round ${round} is over`);
-    // Told on behalf of who said it: the words of an agent are nobody's instructions.
-    for (const [place, side] of order.entries()) {
-      const module = parts[side] as Module;
-      const words = inWords(answerOf(module, ends[place] as Session, before));
-      session = session.say(`${side}, round ${round}: ${words}`, { by: `agent:${module.name}` });
-    }
-  }
-  const asked = session
-    .fork("judge", { why: `${name}: who is right`, by: "runtime" })
-    .say(`The debate is over. Decide who made the better case: ${order.join(", ")}, or ${NONE}.`, {
-      by: "runtime",
-    });
-  const judge = parts.judge as Module;
-  const judged = await enter(judge, asked);
-  // A judge that ended at a limit has decided nothing, and the record says so.
-  if (stopOf(judged) !== undefined) return judged;
-  const { winner, why } = decided(name, order, judge, judged, answerOf(judge, judged, asked));
-  return judged.append({
-    type: "route-choose",
-    selector: name,
-    candidates: order.map((side) => ({ name: side })),
-    chosen: winner,
-    ...defined({ why }),
-    chooser: judge.name,
-    by: `agent:${judge.name}`,
-  });
 }
 
 function decided(

@@ -2,7 +2,7 @@ import { type Content, digestOf, type FactId, type Json, Session, secretFrom } f
 import { parseJson } from "../../util/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import { wordsOf } from "./argument.js";
-import { plainText } from "./found.js";
+import { inWords, plainText } from "./found.js";
 
 /** What a step does: a tool and the words between its brackets. */
 export type Action = { readonly tool: string; readonly argument: string };
@@ -189,7 +189,7 @@ export function episodeOf(session: Session, agent?: string): Episode {
       if (step !== newest) steps.push(step);
       step.action = { tool: fact.name, argument: wordsOf(fact.input) };
       calls.set(id, step);
-    } else if (fact.type === "tool-result") observed(fact.of, outputWords(fact.output));
+    } else if (fact.type === "tool-result") observed(fact.of, inWords(fact.output));
     else if (fact.type === "tool-failure") observed(fact.of, fact.error.message);
   }
   const end = steps.at(-1);
@@ -222,10 +222,6 @@ export function episodeOf(session: Session, agent?: string): Episode {
 
 function nameOf(by: string): string | undefined {
   return by.startsWith("agent:") ? by.slice("agent:".length) : undefined;
-}
-
-function outputWords(output: Json): string {
-  return typeof output === "string" ? output : JSON.stringify(output);
 }
 
 export type ImportReactOptions = {

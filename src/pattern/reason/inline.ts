@@ -7,8 +7,7 @@ import {
   stopAt,
   toolboxOf,
 } from "../../agent/index.js";
-import type { LanguageModel } from "../../agent/model/index.js";
-import type { Budget, Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
@@ -31,8 +30,10 @@ import { inputFor, signatureOf, toolCalled, type Written } from "./argument.js";
 import { AnswerFormError } from "./error.js";
 import { answerOf, inWords, reportsSince } from "./found.js";
 
-export type InlineToolsOptions = Pick<AgentOptions, "name" | "instructions" | "parameters" | "policy"> & {
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type InlineToolsOptions = Pick<
+  AgentOptions,
+  "name" | "instructions" | "model" | "parameters" | "budget" | "policy"
+> & {
   /** What may be called in the text. A call may turn out to be of no use, so none of them may change anything. */
   readonly tools: readonly [Callable, ...Callable[]];
   readonly score: Score;
@@ -42,7 +43,6 @@ export type InlineToolsOptions = Pick<AgentOptions, "name" | "instructions" | "p
   readonly maxCalls?: number;
   /** What a call that is kept becomes. Default: `[tool(argument) → result]`. */
   readonly splice?: (call: InlineCall, result: string) => string;
-  readonly budget?: Budget;
 };
 
 /**
@@ -70,7 +70,11 @@ export function inlineTools(options: InlineToolsOptions): Module & Rebuilds {
       name,
       example: 'inlineTools({ name: "writer", model, tools: [calculator], score: (text) => a number })',
       parts: { ...box.parts, writer, ...(isModule(score) && { scorer: score }) },
-      options: withDefaults(options, { threshold: 0, maxCalls: 20, splice: spliced }),
+      options: withDefaults(options, {
+        threshold: 0,
+        maxCalls: 20,
+        splice: ({ text }: InlineCall, result: string) => `${text.slice(0, -1)} → ${result}]`,
+      }),
       checks: {
         ...elsewhere("name", "instructions", "parameters", "policy", "model", "tools"),
         score: moduleOr(functionLike("score: (text) => a number, or a module")),
@@ -140,15 +144,13 @@ type Given = Required<Pick<InlineToolsOptions, "name" | "score" | "threshold" | 
   readonly box: ReturnType<typeof toolboxOf>;
 };
 
-type Decided = { readonly session: Session; readonly result: string | undefined };
-
 async function decide(
   session: Session,
   given: Given,
   text: WithCalls,
   call: InlineCall,
   before: readonly (string | undefined)[],
-): Promise<Decided> {
+): Promise<{ readonly session: Session; readonly result: string | undefined }> {
   const { name, box, threshold } = given;
   const { tool, input } = call;
   const request = { type: "tool-call", call: `inline-${call.place + 1}`, name: tool, input } as const;
@@ -226,10 +228,6 @@ function chosen(
 /** What stands for a call in the text: its result where it was kept, and nothing where it was not. */
 function kept({ splice }: Given, call: InlineCall, result: string | undefined): string {
   return result === undefined ? "" : String(splice(call, result));
-}
-
-function spliced({ text }: InlineCall, result: string): string {
-  return `${text.slice(0, -1)} → ${result}]`;
 }
 
 /** How good a text is: the higher the better. A module says it with the `score` of a `validation-report`. */

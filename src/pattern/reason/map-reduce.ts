@@ -79,34 +79,32 @@ export function mapReduce(options: MapReduceOptions): Module & Rebuilds {
       },
       learnable: ["concurrency", "need"],
     },
-    (entered, { options: checked, parts }) =>
-      run(entered, { ...checked, ...(parts as Pick<Given, "split" | "map" | "reduce">) }),
+    async (entered, made) => {
+      const given = { ...made.options, ...(made.parts as Pick<Given, "split" | "map" | "reduce">) };
+      const { name, map: mapper, reduce, concurrency, need, say } = given;
+      const { session, inputs } = await divided(entered, given);
+      const mapped = await map(name, settled(mapper), {
+        inputs: () => inputs,
+        concurrency,
+        ...defined({ say }),
+      }).call(session);
+      const parts = mapped.results.map((end, place) =>
+        resultOf(mapper, end, inputs[place] as Json, place, session),
+      );
+      // What the parts said stays on their branches; what came of them is told in the mapper's name, since it made it.
+      const together = gathered(session, [mapped.session], `${name}: what came of the parts`);
+      const failures = parts.flatMap((part) => ("failure" in part ? [part] : []));
+      if (parts.length > 0 && parts.length - failures.length < need)
+        throw new PartsFailedError(name, together, need, failures, parts.length);
+      const told = together.say(toldOf(name, parts), { by: `agent:${mapper.name}` });
+      if (isModule(reduce)) return enter(reduce, told);
+      const answer = recordable(reduce(parts), "reduce", called("mapReduce", name));
+      return told.say(inWords(answer), { role: "assistant", by: `agent:${name}` });
+    },
   );
 }
 
 type Given = MapReduceOptions & { readonly concurrency: number; readonly need: number };
-
-async function run(entered: Session, given: Given): Promise<Session> {
-  const { name, map: mapper, reduce, concurrency, need, say } = given;
-  const { session, inputs } = await divided(entered, given);
-  const mapped = await map(name, settled(mapper), {
-    inputs: () => inputs,
-    concurrency,
-    ...defined({ say }),
-  }).call(session);
-  const parts = mapped.results.map((end, place) =>
-    resultOf(mapper, end, inputs[place] as Json, place, session),
-  );
-  // What the parts said stays on their branches; what came of them is told in the mapper's name, since it made it.
-  const together = gathered(session, [mapped.session], `${name}: what came of the parts`);
-  const failures = parts.flatMap((part) => ("failure" in part ? [part] : []));
-  if (parts.length > 0 && parts.length - failures.length < need)
-    throw new PartsFailedError(name, together, need, failures, parts.length);
-  const told = together.say(toldOf(name, parts), { by: `agent:${mapper.name}` });
-  if (isModule(reduce)) return enter(reduce, told);
-  const answer = recordable(reduce(parts), "reduce", called("mapReduce", name));
-  return told.say(inWords(answer), { role: "assistant", by: `agent:${name}` });
-}
 
 /** The parts. A module that divides the work does so in the conversation. */
 async function divided(

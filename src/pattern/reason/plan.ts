@@ -72,8 +72,47 @@ export function planExecute(options: PlanExecuteOptions): Module & Rebuilds {
       },
       learnable: ["replans", "maxSteps"],
     },
-    (entered, { options: checked, parts }) =>
-      run(entered, { ...checked, ...(parts as Pick<PlanExecuteOptions, "planner" | "executor">) }),
+    async (entered, made) => {
+      const given = { ...made.options, ...(made.parts as Pick<PlanExecuteOptions, "planner" | "executor">) };
+      const { name, executor, replans } = given;
+      let session = await planned(entered, given, { version: 0, steps: [] });
+      for (;;) {
+        const plan = planOf(session, name);
+        // A planner that ended at a limit has planned nothing, and the record says so.
+        if (plan === undefined || stopOf(session) !== undefined) return session;
+        const place = plan.steps.findIndex(({ state }) => state === "open");
+        const open = plan.steps[place];
+        if (open === undefined) return session;
+        const branch = `step ${place + 1}`;
+        const fork = session
+          .fork(branch, { why: `${name}: ${open.task}`, by: "runtime" })
+          .say(`Now do step ${place + 1} of the plan, and nothing else: ${open.task}`, { by: "runtime" });
+        const { session: done, failure } = await attempt(executor, fork);
+        const why = failure === undefined ? shortfall(done, fork) : failure.message;
+        const state = why === undefined ? "done" : "failed";
+        const steps = plan.steps.with(place, { task: open.task, state, branch, ...defined({ why }) });
+        if (why === undefined) {
+          session = noted(done, name, { ...plan, steps });
+          continue;
+        }
+        // What was done on the way to a failure stays on its branch: the next plan begins where this step did.
+        const back = joined([session, done], { adopt: "ours", why: `${name}: ${branch} failed` });
+        const told = noted(back, name, { ...plan, steps });
+        if (plan.version > replans) {
+          const stopped = stopAt(told, "plans", replans + 1, plan.version);
+          throw new PlanFailedError(name, stopped, open.task, why, replans);
+        }
+        const asked = told.say(
+          `Step ${place + 1} of the plan (${open.task}) failed: ${why}\nMake another plan for what is left to do.`,
+          // What went wrong may be told in anybody's words, and the branch that knows whose is not adopted.
+          { by: `agent:${executor.name}` },
+        );
+        session = await planned(asked, given, {
+          version: plan.version,
+          steps: steps.map((one) => (one.state === "open" ? { ...one, state: "dropped" } : one)),
+        });
+      }
+    },
   );
 }
 
@@ -92,47 +131,6 @@ const plansView: View<{ readonly [name: string]: Plan }> = {
     return Object.freeze({ ...others, [fact.plan as string]: plan });
   },
 };
-
-async function run(entered: Session, given: Required<PlanExecuteOptions>): Promise<Session> {
-  const { name, executor, replans } = given;
-  let session = await planned(entered, given, { version: 0, steps: [] });
-  for (;;) {
-    const plan = planOf(session, name);
-    // A planner that ended at a limit has planned nothing, and the record says so.
-    if (plan === undefined || stopOf(session) !== undefined) return session;
-    const place = plan.steps.findIndex(({ state }) => state === "open");
-    const open = plan.steps[place];
-    if (open === undefined) return session;
-    const branch = `step ${place + 1}`;
-    const fork = session
-      .fork(branch, { why: `${name}: ${open.task}`, by: "runtime" })
-      .say(`Now do step ${place + 1} of the plan, and nothing else: ${open.task}`, { by: "runtime" });
-    const { session: done, failure } = await attempt(executor, fork);
-    const why = failure === undefined ? shortfall(done, fork) : failure.message;
-    const state = why === undefined ? "done" : "failed";
-    const steps = plan.steps.with(place, { task: open.task, state, branch, ...defined({ why }) });
-    if (why === undefined) {
-      session = noted(done, name, { ...plan, steps });
-      continue;
-    }
-    // What was done on the way to a failure stays on its branch: the next plan begins where this step did.
-    const back = joined([session, done], { adopt: "ours", why: `${name}: ${branch} failed` });
-    const told = noted(back, name, { ...plan, steps });
-    if (plan.version > replans) {
-      const stopped = stopAt(told, "plans", replans + 1, plan.version);
-      throw new PlanFailedError(name, stopped, open.task, why, replans);
-    }
-    const asked = told.say(
-      `Step ${place + 1} of the plan (${open.task}) failed: ${why}\nMake another plan for what is left to do.`,
-      // What went wrong may be told in anybody's words, and the branch that knows whose is not adopted.
-      { by: `agent:${executor.name}` },
-    );
-    session = await planned(asked, given, {
-      version: plan.version,
-      steps: steps.map((one) => (one.state === "open" ? { ...one, state: "dropped" } : one)),
-    });
-  }
-}
 
 /** Asks for a plan, checks it, and notes it behind what is over of the one before. */
 async function planned(

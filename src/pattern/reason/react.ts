@@ -1,23 +1,21 @@
 import { type AgentOptions, agent, endOf, stopAt } from "../../agent/index.js";
 import { type LanguageModel, textOf, turnOf } from "../../agent/model/index.js";
-import type { Budget, Module } from "../../runtime/index.js";
+import type { Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
-import { defined, optionNames } from "../../util/index.js";
+import { defined } from "../../util/index.js";
 import {
+  type Checks,
   called,
-  createModule,
+  checkOptions,
+  defineModule,
   enter,
-  type Parts,
   type Rebuilds,
-  rebuild,
   refusing,
   requireCount,
   requireName,
-  requireOptions,
-  type State,
   withState,
 } from "../../workflow/index.js";
-import { oneOf } from "../options.js";
+import { elsewhere, oneOf, withDefaults } from "../options.js";
 import { withTextCalls } from "./codec.js";
 import { episodeOf, FINISH, readStep } from "./episode.js";
 import { UnreadableError } from "./error.js";
@@ -53,8 +51,6 @@ export interface React extends Module, Rebuilds {
   output(session: Session): string | undefined;
 }
 
-const MAX_STEPS = 50;
-const REPAIRS = 2;
 const UNREADABLE = `There is no action in what you wrote. Write one thought and one action: "Action 1: Tool[argument]", or "Action 1: ${FINISH}[answer]" when you know the answer.`;
 const ALOUD =
   "Before you call a tool, say in a sentence or two what you think and why you call it. When you know the answer, say it and call nothing.";
@@ -71,69 +67,72 @@ const ALOUD =
  * ```
  */
 export function react(options: ReactOptions): React {
-  const { name, codec = "text", repairs = REPAIRS, maxSteps = MAX_STEPS } = options ?? {};
+  const { name, codec = "text", maxSteps = 50, policy, description } = options ?? {};
   requireName(name, "react", EXAMPLE);
   const refuse = refusing(called("react", name));
-  requireOptions(options, refuse, EXAMPLE, OPTIONS);
-  oneOf("text", "calls")(codec, "codec", refuse);
-  requireCount(repairs, "repairs", refuse, 0);
-  requireCount(maxSteps, "maxSteps", refuse);
-  const { codec: _codec, repairs: _repairs, budget, policy, instructions, ...rest } = options;
+  const given = withDefaults(options, { codec, repairs: 2, maxSteps });
+  // Before the agent is made of them.
+  checkOptions(given, CHECKS, refuse, EXAMPLE);
+  const { codec: _, repairs: __, budget: ___, policy: ____, instructions, ...rest } = given;
   const isWritten = codec === "text";
   const text = [...(instructions === undefined ? [] : [instructions]), ...(isWritten ? [] : [ALOUD])];
   const thinker = agent({
     ...rest,
     ...(text.length > 0 && { instructions: text.join("\n\n") }),
-    maxSteps,
     ...(isWritten && { model: modelsOf(rest.model).map(withTextCalls) as unknown as [LanguageModel] }),
     ...(isWritten && Array.isArray(rest.fallback) && { fallback: rest.fallback.map(withTextCalls) }),
   });
   const tools = thinker.state?.tools as readonly { readonly name: string }[];
   if (isWritten && tools.some((tool) => tool.name === FINISH))
     throw refuse(`one of its tools is called "${FINISH}", which ends it`, "give the tool another name");
-  const limits = defined({ budget, policy });
-  return made({ name, description: options.description, codec, repairs, limits }, thinker);
-}
-
-const EXAMPLE = 'react({ name: "clerk", model, tools: [search] })';
-const OPTIONS = optionNames<ReactOptions>()(
-  "name description instructions model fallback tools maxSteps budget policy parameters retry timeout",
-  "compress context codec repairs",
-);
-
-type Given = {
-  readonly name: string;
-  readonly description: string | undefined;
-  readonly codec: "text" | "calls";
-  readonly repairs: number;
-  readonly limits: Pick<ReactOptions, "budget" | "policy">;
-};
-
-function made(given: Given, thinker: Module): React {
-  const { name, description, codec, repairs, limits } = given;
-  const { budget, policy } = limits;
-  return createModule(
+  return defineModule<
+    typeof given,
+    Omit<React, keyof Module | keyof Rebuilds> & Pick<React, "kind" | "state">
+  >(
     {
-      name,
       kind: "react",
-      ...defined({ description }),
-      parts: Object.freeze({ thinker }),
-      state: Object.freeze({ codec, repairs, ...defined({ budget, policy: policy?.version }) }),
-      output(session: Session) {
-        const { steps, answer } = episodeOf(session, name);
-        // Text without an action is no answer of a model that was told to write one.
-        const isAnswered = codec === "calls" || steps.some(({ action }) => action?.tool === FINISH);
-        return isAnswered ? answer : undefined;
+      name,
+      example: EXAMPLE,
+      parts: { thinker },
+      options: given,
+      checks: CHECKS,
+      limits: (now) => defined({ budget: now.budget, policy }),
+      check(now) {
+        if (now.options.codec !== codec)
+          throw refuse("its `codec` is code, not a value", "make another one with the other codec");
       },
-      [rebuild]: (state: State, parts: Parts) => made(changed(given, state), parts.thinker as Module),
-    } as const,
-    (entered) => (codec === "calls" ? enter(thinker, entered) : written(entered, given, thinker)),
-    limits,
+      more: ({ options: now }) => ({
+        kind: "react",
+        ...defined({ description }),
+        state: Object.freeze({
+          codec,
+          repairs: now.repairs,
+          ...defined({ budget: now.budget, policy: policy?.version }),
+        }),
+        output(session) {
+          const { steps, answer } = episodeOf(session, name);
+          // Text without an action is no answer of a model that was told to write one.
+          const isAnswered = codec === "calls" || steps.some(({ action }) => action?.tool === FINISH);
+          return isAnswered ? answer : undefined;
+        },
+      }),
+    },
+    (entered, { part, options: { repairs } }) =>
+      codec === "calls" ? enter(part, entered) : written(entered, name, repairs, part),
   );
 }
 
+const EXAMPLE = 'react({ name: "clerk", model, tools: [search] })';
+const CHECKS: Checks<ReactOptions> = {
+  ...elsewhere("name", "description", "instructions", "model", "fallback", "tools", "budget", "policy"),
+  ...elsewhere("parameters", "retry", "timeout", "compress", "context"),
+  codec: oneOf("text", "calls"),
+  repairs: (repairs, option, refuse) => requireCount(repairs, option, refuse, 0),
+  maxSteps: requireCount,
+};
+
 /** Asks until there is an answer. An agent ends at a reply without a call, and that is a text without an action, or the end. */
-async function written(entered: Session, { name, repairs }: Given, thinker: Module): Promise<Session> {
+async function written(entered: Session, name: string, repairs: number, thinker: Module): Promise<Session> {
   const allowed = thinker.state?.maxSteps as number;
   const before = turnOf(entered, name);
   let session = entered;
@@ -154,17 +153,4 @@ async function written(entered: Session, { name, repairs }: Given, thinker: Modu
 
 function modelsOf(model: AgentOptions["model"]): readonly LanguageModel[] {
   return Array.isArray(model) ? model : [model as LanguageModel];
-}
-
-function changed(given: Given, state: State): Given {
-  const refuse = refusing(called("react", given.name));
-  requireCount(state.repairs, "repairs", refuse, 0);
-  if (state.codec !== given.codec)
-    throw refuse("its `codec` is code, not a value", "make another one with the other codec");
-  const { budget } = state as { readonly budget?: Budget };
-  return {
-    ...given,
-    repairs: state.repairs as number,
-    limits: { ...given.limits, ...defined({ budget }) },
-  };
 }

@@ -70,8 +70,44 @@ export function reflexion(options: ReflexionOptions): Module & Rebuilds {
       },
       learnable: ["trials", "shown"],
     },
-    (entered, { options: checked, parts }) =>
-      run(entered, { ...checked, ...(parts as Pick<ReflexionOptions, "attempt" | "reflect">) }),
+    async (entered, made) => {
+      const given = { ...made.options, ...(made.parts as Pick<ReflexionOptions, "attempt" | "reflect">) };
+      const { name, reflect, trials } = given;
+      const learned: Reflection[] = [];
+      const failed: Session[] = [];
+      for (let trial = 1; ; trial++) {
+        const fork = entered.fork(`trial ${trial}`, {
+          why: `${name}: trial ${trial} of ${trials}`,
+          by: "runtime",
+        });
+        const { session, problem, stop } = await tried(offered(fork, given, learned), given);
+        const end = (last: Session, why: string) =>
+          joined([last, ...failed], { adopt: "ours", why: `${name}: ${why}` });
+        // Whoever continues from here has nothing left to spend.
+        if (stop !== undefined) return end(session, stop);
+        if (problem === undefined) return end(session, `trial ${trial} passed`);
+        if (trial >= trials) return stopAt(end(session, "no trial passed"), "trials", trials);
+        const asked = session.say(
+          `This trial failed: ${reasonOf(problem)}\nSay in a few sentences what went wrong and what to do differently next time.`,
+          { by: "runtime" },
+        );
+        const thought = await enter(reflect, asked);
+        const limit = stopOf(thought);
+        if (limit !== undefined) return end(thought, limit);
+        const text = inWords(answerOf(reflect, thought, asked));
+        const noted = thought.append({
+          type: "note",
+          kind: "reflection",
+          reflexion: name,
+          trial,
+          text,
+          of: problem.id,
+          by: `agent:${reflect.name}`,
+        });
+        learned.push({ trial, text, of: problem.id, id: noted.id });
+        failed.push(noted);
+      }
+    },
   );
 }
 
@@ -85,44 +121,6 @@ export function reflectionsOf(session: Session, name?: string): readonly Reflect
       found.push({ trial: trial as number, text: text as string, of: of as FactId, id });
   }
   return found;
-}
-
-async function run(entered: Session, given: Required<ReflexionOptions>): Promise<Session> {
-  const { name, reflect, trials } = given;
-  const learned: Reflection[] = [];
-  const failed: Session[] = [];
-  for (let trial = 1; ; trial++) {
-    const fork = entered.fork(`trial ${trial}`, {
-      why: `${name}: trial ${trial} of ${trials}`,
-      by: "runtime",
-    });
-    const { session, problem, stop } = await tried(offered(fork, given, learned), given);
-    const end = (last: Session, why: string) =>
-      joined([last, ...failed], { adopt: "ours", why: `${name}: ${why}` });
-    // Whoever continues from here has nothing left to spend.
-    if (stop !== undefined) return end(session, stop);
-    if (problem === undefined) return end(session, `trial ${trial} passed`);
-    if (trial >= trials) return stopAt(end(session, "no trial passed"), "trials", trials);
-    const asked = session.say(
-      `This trial failed: ${reasonOf(problem)}\nSay in a few sentences what went wrong and what to do differently next time.`,
-      { by: "runtime" },
-    );
-    const thought = await enter(reflect, asked);
-    const limit = stopOf(thought);
-    if (limit !== undefined) return end(thought, limit);
-    const text = inWords(answerOf(reflect, thought, asked));
-    const noted = thought.append({
-      type: "note",
-      kind: "reflection",
-      reflexion: name,
-      trial,
-      text,
-      of: problem.id,
-      by: `agent:${reflect.name}`,
-    });
-    learned.push({ trial, text, of: problem.id, id: noted.id });
-    failed.push(noted);
-  }
 }
 
 /** The start of a trial, with what was learned so far. Which of it was shown is on the record too. */

@@ -27,7 +27,10 @@ export function bandit(options: BanditOptions = {}): Decider {
       const known = new Map<string, Trial>();
       for (const trial of [...trialsOf(session, selector), ...((await trials?.()) ?? [])])
         known.set(trial.validation, trial);
-      const arms = routes.map(({ name }) => armOf(name, [...known.values()]));
+      const arms = routes.map(({ name }): Arm => {
+        const own = [...known.values()].filter(({ route }) => route === name);
+        return { name, count: own.length, sum: own.reduce((sum, { reward }) => sum + reward, 0) };
+      });
       return chosenOf(arms, explore, services);
     },
   };
@@ -46,11 +49,6 @@ const CHECKS: Checks<BanditOptions> = {
 /** A route, how often it was tried and what came of it in all. */
 type Arm = { readonly name: string; readonly count: number; readonly sum: number };
 
-function armOf(name: string, trials: readonly Trial[]): Arm {
-  const own = trials.filter(({ route }) => route === name);
-  return { name, count: own.length, sum: own.reduce((sum, { reward }) => sum + reward, 0) };
-}
-
 function chosenOf(arms: readonly Arm[], explore: Explore, services: Services): Choice {
   const detail = Object.fromEntries(arms.map(({ name, count, sum }) => [name, { count, sum }]));
   const fresh = arms.find(({ count }) => count === 0);
@@ -68,15 +66,13 @@ function chosenOf(arms: readonly Arm[], explore: Explore, services: Services): C
 type Explore = NonNullable<BanditOptions["explore"]>;
 
 function worthOf({ count, sum }: Arm, total: number, explore: Explore, { random }: Services): number {
-  if (explore === "thompson") return betaDraw(1 + sum, 1 + count - sum, random);
+  if (explore === "thompson") {
+    // A draw from the Beta distribution, as the share of one of two Gamma draws.
+    const [one, other] = [gammaDraw(1 + sum, random), gammaDraw(1 + count - sum, random)];
+    return one / (one + other);
+  }
   const mean = sum / count;
   return explore === "ucb1" ? mean + Math.sqrt((2 * Math.log(total)) / count) : mean;
-}
-
-/** A draw from the Beta distribution, as the share of one of two Gamma draws. */
-function betaDraw(alpha: number, beta: number, random: () => number): number {
-  const [one, other] = [gammaDraw(alpha, random), gammaDraw(beta, random)];
-  return one / (one + other);
 }
 
 /** A draw from the Gamma distribution with a shape of at least 1 (Marsaglia and Tsang). */

@@ -1,21 +1,15 @@
-import { type Agent, agent } from "../../agent/index.js";
+import { type Agent, type AgentOptions, agent } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
-import { type JsonSchema, objectSchema } from "../../agent/tool/index.js";
-import type { Budget, Retry } from "../../runtime/index.js";
+import { objectSchema } from "../../agent/tool/index.js";
 import { optionNames } from "../../util/index.js";
 import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Asker, Choice, Route } from "./choice.js";
 
-export type ByModelOptions = {
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type ByModelOptions = Pick<AgentOptions, "model" | "budget" | "retry" | "timeout"> & {
   /** Who it is on the record. Default "router". */
   readonly name?: string;
   /** What to consider, beside what the routes say of themselves. */
   readonly instructions?: string;
-  readonly budget?: Budget;
-  readonly retry?: Retry;
-  /** Milliseconds that one attempt at the model may take. */
-  readonly timeout?: number;
 };
 
 /**
@@ -23,20 +17,40 @@ export type ByModelOptions = {
  * the routes, and "none". All of it happens on a branch of its own.
  */
 export function byModel(options: LanguageModel | ByModelOptions): Asker {
-  const given: ByModelOptions = isModel(options) ? { model: options } : options;
+  const isModel = typeof (options as Partial<LanguageModel>)?.doGenerate === "function";
+  const given = (isModel ? { model: options } : options) as ByModelOptions;
   const refuse = refusing("a choice by a model");
   requireOptions(given, refuse, "byModel(model), or byModel({ model, instructions })", OPTIONS);
   const { name = "router", instructions, ...rest } = given;
   requireName(name, "choice by a model", 'byModel({ model, name: "router" })');
   // Made when it is known what there is to choose from, and then kept: the schema has to name the routes.
   const known = new Map<string, Agent<Answer>>();
+  const routerOf = (routes: readonly Route[], none: string) =>
+    agent({
+      ...rest,
+      name,
+      context: "all",
+      instructions: [
+        `You decide who goes on with a conversation. You do not take part in it.`,
+        ...(instructions === undefined ? [] : [instructions]),
+        `There are:`,
+        ...routes.map(({ name: route, description }) =>
+          description === undefined ? `- ${route}` : `- ${route}: ${description}`,
+        ),
+        `- ${none}: none of them fits.`,
+      ].join("\n"),
+      output: objectSchema({
+        route: { type: "string", enum: [...routes.map((route) => route.name), none] },
+        why: { type: "string", description: "The reason, in one sentence." },
+      }),
+    } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
   return {
     name,
     by: `agent:${name}`,
     async choose(session, routes) {
       const key = JSON.stringify(routes);
       const none = noneFor(routes);
-      const router = known.get(key) ?? routerOf(name, routes, none, instructions, rest);
+      const router = known.get(key) ?? routerOf(routes, none);
       known.set(key, router);
       const asked = session.say(QUESTION, { by: "runtime" });
       const answered = await router.forward(asked);
@@ -55,45 +69,9 @@ type Answer = { readonly route: string; readonly why: string };
 const QUESTION = "[Who shall go on from here? Choose by what was asked above; do not answer it yourself.]";
 const OPTIONS = optionNames<ByModelOptions>()("model name instructions budget retry timeout");
 
-function routerOf(
-  name: string,
-  routes: readonly Route[],
-  none: string,
-  instructions: string | undefined,
-  rest: Omit<ByModelOptions, "name" | "instructions">,
-): Agent<Answer> {
-  const lines = routes.map(({ name: route, description }) =>
-    description === undefined ? `- ${route}` : `- ${route}: ${description}`,
-  );
-  return agent({
-    ...rest,
-    name,
-    context: "all",
-    instructions: [
-      `You decide who goes on with a conversation. You do not take part in it.`,
-      ...(instructions === undefined ? [] : [instructions]),
-      `There are:`,
-      ...lines,
-      `- ${none}: none of them fits.`,
-    ].join("\n"),
-    output: schemaOf(routes, none),
-  } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
-}
-
-function schemaOf(routes: readonly Route[], none: string): JsonSchema {
-  return objectSchema({
-    route: { type: "string", enum: [...routes.map(({ name }) => name), none] },
-    why: { type: "string", description: "The reason, in one sentence." },
-  });
-}
-
 /** The word for none of them, which no route has. */
 function noneFor(routes: readonly Route[]): string {
   let word = "none";
   while (routes.some(({ name }) => name === word)) word = `${word} of them`;
   return word;
-}
-
-function isModel(options: LanguageModel | ByModelOptions): options is LanguageModel {
-  return typeof (options as Partial<LanguageModel>)?.doGenerate === "function";
 }

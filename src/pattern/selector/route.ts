@@ -1,3 +1,4 @@
+import { descriptionOf } from "../../agent/index.js";
 import { digestOfModule } from "../../runtime/index.js";
 import { adopted, canonical, type Digest, digestOf, type Session, type View } from "../../session/index.js";
 import { type Parts, partsOf } from "../../workflow/index.js";
@@ -70,7 +71,7 @@ export function routeTable(routes: Parts): RouteTable {
   };
 }
 
-export function isTable(routes: Parts | RouteTable): routes is RouteTable {
+export function isTable(routes: Parts | Partial<RouteTable>): routes is RouteTable {
   return typeof (routes as Partial<RouteTable>).set === "function";
 }
 
@@ -96,9 +97,4 @@ export function routesIn(
       return Object.freeze({ name, ...(description !== undefined && { description }) });
     }),
   );
-}
-
-function descriptionOf(module: object): string | undefined {
-  const { description } = module as { readonly description?: unknown };
-  return typeof description === "string" ? description : undefined;
 }

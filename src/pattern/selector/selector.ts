@@ -64,16 +64,14 @@ export function selector(
         "call the route something else",
       );
   }
-  return made({ name, table, isFixed: !isTable(routes), chooser, otherwise, descriptions, forced: null });
+  return made({ name, table, chooser, otherwise, descriptions, forced: null });
 }
 
 const EXAMPLE = 'selector("desk", { billing, support }, (session) => "billing")';
 
 type Made = {
   readonly name: string;
-  readonly table: Pick<RouteTable, "routes" | "version" | "at">;
-  /** Whether the routes are part of the program, and not a state of the world. */
-  readonly isFixed: boolean;
+  readonly table: Table;
   readonly chooser: Chooser;
   readonly otherwise: Module | undefined;
   readonly descriptions: { readonly [route: string]: string };
@@ -83,7 +81,9 @@ type Made = {
 type Offer = { readonly routes: readonly Route[]; readonly table: Digest };
 
 function made(given: Made): Module & Rebuilds {
-  const { name, table, isFixed, chooser, otherwise, descriptions, forced } = given;
+  const { name, table, chooser, otherwise, descriptions, forced } = given;
+  // Whether the routes are part of the program, and not a state of the world.
+  const isFixed = !isTable(table);
   const offer = (): Offer => ({ routes: routesIn(table.routes, descriptions), table: table.version });
   const look = step(`routes of ${name}`, offer, { effect: "read", origin: "trusted" });
   return createModule(
@@ -100,8 +100,9 @@ function made(given: Made): Module & Rebuilds {
       const offered = looked.value as Offer;
       const chosen =
         forced === null
-          ? await asked(looked.session, given, offered)
+          ? await ask(looked.session, chooser, offered.routes, { selector: name })
           : { session: looked.session, choice: force(given, offered, forced), cost: 0 };
+      if ("failure" in chosen) throw new ChoiceFailedError(name, chosen.session, chosen.failure);
       const { chosen: route } = chosen.choice;
       const noted = note(chosen, given, offered);
       if (route === null) return otherwise === undefined ? noted : enter(otherwise, noted);
@@ -110,16 +111,6 @@ function made(given: Made): Module & Rebuilds {
       return enter(known[route] as Module, noted);
     },
   );
-}
-
-async function asked(
-  session: Session,
-  { name, chooser }: Made,
-  { routes }: Offer,
-): Promise<Extract<Asked, { choice: Choice }>> {
-  const answer = await ask(session, chooser, routes, { selector: name });
-  if ("failure" in answer) throw new ChoiceFailedError(name, answer.session, answer.failure);
-  return answer;
 }
 
 function force({ name }: Made, { routes }: Offer, forced: string): Choice {
@@ -155,7 +146,9 @@ function note(
   });
 }
 
-function fixed(name: string, routes: Parts, refuse: Refuse): Pick<RouteTable, "routes" | "version" | "at"> {
+type Table = Pick<RouteTable, "routes" | "version" | "at">;
+
+function fixed(name: string, routes: Parts, refuse: Refuse): Table {
   const parts = partsOf(routes, called("selector", name));
   if (Object.keys(parts).length === 0) throw refuse("it has no routes", EXAMPLE);
   let version: Digest | undefined;
@@ -175,7 +168,8 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   if (forced !== null && typeof forced !== "string")
     throw refuse(`its state \`forced\` is ${showValue(forced)}`, "the name of a route, or null");
   const names = Object.keys(given.table.routes);
-  if (given.isFixed && forced !== null && !names.includes(forced))
+  const isFixed = !isTable(given.table);
+  if (isFixed && forced !== null && !names.includes(forced))
     throw refuse(
       `its state \`forced\` must be the name of a route; got ${showValue(forced)}`,
       `${meantBy(forced, names)}the routes are ${listed(names)}`,
@@ -184,7 +178,7 @@ function changed(given: Made, forced: unknown, parts: Parts): Partial<Made> {
   return {
     forced,
     ...(otherwise !== undefined && given.otherwise !== undefined && { otherwise }),
-    ...(given.isFixed && { table: fixed(given.name, pick(parts, Object.keys(given.table.routes)), refuse) }),
+    ...(isFixed && { table: fixed(given.name, pick(parts, names), refuse) }),
   };
 }
 

@@ -9,7 +9,7 @@ import {
   refusing,
   requireFunction,
 } from "../../workflow/index.js";
-import { type Decider, type Route, ranked } from "./choice.js";
+import { type Decider, ranked } from "./choice.js";
 import { between } from "./score.js";
 
 /** Texts as vectors, in the order of the texts: a function, or an embedding model of the AI SDK. */
@@ -46,7 +46,10 @@ export function bySimilarity(options: BySimilarityOptions): Decider {
     async decide(session, routes, { signal }) {
       const text = query(session);
       if (text.trim() === "") return { chosen: null, why: "nothing was said" };
-      const known = routes.map((route) => textsOf(route, examples));
+      const known = routes.map(({ name, description = name }) => [
+        description,
+        ...(Object.hasOwn(examples, name) ? (examples[name] ?? []) : []),
+      ]);
       const vectors = await vectorsOf(embed, [text, ...known.flat()], signal);
       const [asked, ...others] = vectors as [readonly number[], ...(readonly number[])[]];
       const scores: { [route: string]: number } = {};
@@ -75,13 +78,6 @@ const CHECKS: Checks<BySimilarityOptions> = {
 function saidLast(session: Session): string {
   const last = session.transcript.findLast(({ role }) => role === "user");
   return last?.role === "user" ? textOf(last.content) : "";
-}
-
-function textsOf(
-  { name, description }: Route,
-  examples: { readonly [route: string]: readonly string[] },
-): readonly string[] {
-  return [description ?? name, ...(Object.hasOwn(examples, name) ? (examples[name] ?? []) : [])];
 }
 
 type Vectors = readonly (readonly number[])[];

@@ -1,4 +1,4 @@
-import { type Agent, agent } from "../../agent/index.js";
+import { type Agent, agent, descriptionOf } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import { moduleTool, objectSchema, type Tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
@@ -22,6 +22,7 @@ import {
   workBeside,
 } from "../../workflow/index.js";
 import { elsewhere, oneOf } from "../options.js";
+import { inWords } from "../reason/found.js";
 import { type CrewTask, changedTasks, doTask, type Task, tasksOf, tasksState } from "./task.js";
 
 export type CrewOptions = {
@@ -127,8 +128,7 @@ function made(given: Made, refuse: Refuse): Crew {
       }
       const last = tasks.at(-1) as Task;
       const by = `agent:${lead?.name ?? agents[last.agent as string]?.name}` as const;
-      const answer = results[last.name] as Json;
-      return now.say(typeof answer === "string" ? answer : JSON.stringify(answer), { role: "assistant", by });
+      return now.say(inWords(results[last.name]), { role: "assistant", by });
     },
   );
 }
@@ -166,8 +166,8 @@ function managerOf(
   coworkers: Parts,
 ): Agent<undefined> {
   const lines = Object.entries(coworkers).map(([name, module]) => {
-    const { description } = module as { readonly description?: unknown };
-    return typeof description === "string" ? `- ${name}: ${description}` : `- ${name}`;
+    const description = descriptionOf(module);
+    return description === undefined ? `- ${name}` : `- ${name}: ${description}`;
   });
   return agent({
     name: MANAGER,

@@ -1,24 +1,22 @@
 import { stopAt } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Json, Principal, Session, View } from "../../session/index.js";
-import { nearestOf, showValue } from "../../util/index.js";
+import { mapValues, nearestOf, showValue } from "../../util/index.js";
 import {
   type Checks,
   called,
   checkOptions,
-  createModule,
+  defineModule,
   enter,
   optional,
   type Parts,
   type Rebuilds,
   type Refuse,
-  rebuild,
   recordable,
   refusing,
   requireCount,
   requireModule,
   requireName,
-  type State,
   allOf as sidesOf,
   signal,
   workflow,
@@ -62,52 +60,36 @@ export function flow(options: FlowOptions): Module & Rebuilds {
     throw refuse("it has no steps", EXAMPLE);
   for (const [step, given] of Object.entries(steps)) requireStep(step, given, refuse);
   requireEvents(steps, refuse);
-  const modules = Object.entries(steps).map(
-    ([step, given]) => [step, moduleOf(step, given, refuse)] as const,
-  );
-  const on = Object.fromEntries(Object.entries(steps).map(([step, given]) => [step, given.on]));
+  const modules = mapValues(steps, (given, step) => moduleOf(step, given, refuse));
+  const on = mapValues(steps, (given) => given.on);
+  const listening = mapValues(on, (wanted) => (wanted ?? null) as Json);
   const labelled = Object.keys(steps).filter((step) => "labels" in (steps[step] as FlowStep));
-  return made({ name, on, labelled, refuse }, Object.freeze(Object.fromEntries(modules)), maxSteps);
-}
-
-const EXAMPLE =
-  'flow({ name: "article", steps: { draft: { run: writer }, publish: { on: "draft", run: publisher } } })';
-const CHECKS: Checks<FlowOptions> = { ...elsewhere("name", "steps"), maxSteps: optional(requireCount) };
-
-type Plan = {
-  readonly name: string;
-  readonly on: { readonly [step: string]: On | undefined };
-  readonly labelled: readonly string[];
-  readonly refuse: Refuse;
-};
-
-function made(plan: Plan, parts: Parts, maxSteps: number): Module & Rebuilds {
-  const { name, on, refuse } = plan;
-  const order = Object.keys(parts);
-  const listening = Object.fromEntries(order.map((step) => [step, (on[step] ?? null) as Json]));
-  return createModule(
+  return defineModule(
     {
-      name,
       kind: "flow",
-      parts,
-      state: Object.freeze({ maxSteps, on: listening }),
-      [rebuild]: (state: State, newParts: Parts) => {
-        if (JSON.stringify(state.on) !== JSON.stringify(listening))
-          throw refuse("what its steps listen to is code, not a value", "make another flow");
-        requireCount(state.maxSteps, "maxSteps", refuse);
-        return made(plan, Object.freeze({ ...newParts }), state.maxSteps as number);
+      name,
+      example: EXAMPLE,
+      parts: modules,
+      options: { maxSteps, on: listening },
+      checks: {
+        maxSteps: requireCount,
+        on(now) {
+          if (JSON.stringify(now) !== JSON.stringify(listening))
+            throw refuse("what its steps listen to is code, not a value", "make another flow");
+        },
       },
+      learnable: ["maxSteps", "on"],
     },
-    async (entered) => {
+    async (entered, { parts, order, options: { maxSteps: most } }) => {
       let session = entered;
-      let left = maxSteps;
+      let left = most;
       // Of each step, what has happened of that which it listens to since it was done last.
       const happened = new Map(order.map((step) => [step, new Set<string>()]));
       let ready = order.filter((step) => on[step] === undefined);
       for (let round = 1; ready.length > 0; round++) {
-        if (left < ready.length) return stopAt(session, "steps", maxSteps, maxSteps - left, ready.length);
+        if (left < ready.length) return stopAt(session, "steps", most, most - left, ready.length);
         left -= ready.length;
-        const done = await roundOf(plan, round, session, ready, parts);
+        const done = await roundOf(`${name}: round ${round}`, labelled, session, ready, parts);
         session = done.session;
         for (const step of ready) happened.get(step)?.clear();
         ready = order.filter((step) => {
@@ -122,10 +104,14 @@ function made(plan: Plan, parts: Parts, maxSteps: number): Module & Rebuilds {
   );
 }
 
+const EXAMPLE =
+  'flow({ name: "article", steps: { draft: { run: writer }, publish: { on: "draft", run: publisher } } })';
+const CHECKS: Checks<FlowOptions> = { ...elsewhere("name", "steps"), maxSteps: optional(requireCount) };
+
 /** Does the steps that can begin now, and tells what has happened by that, in the order of the steps. */
 async function roundOf(
-  { name, labelled }: Plan,
-  round: number,
+  why: string,
+  labelled: readonly string[],
   session: Session,
   ready: readonly string[],
   parts: Parts,
@@ -141,7 +127,6 @@ async function roundOf(
     const done = await run(first)(session);
     return { session: done, events: eventsOf(first, done) };
   }
-  const why = `${name}: round ${round}`;
   const sides = ready.map((step) => ({ branch: step, why, run: run(step) }));
   const ends = await sidesOf(session, sides, undefined);
   return {

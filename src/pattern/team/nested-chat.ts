@@ -1,5 +1,5 @@
 import type { Module } from "../../runtime/index.js";
-import type { Content, Session } from "../../session/index.js";
+import type { Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import {
   called,
@@ -69,17 +69,16 @@ export function nestedChat(options: NestedChatOptions): Module & Rebuilds {
         },
         value: (end, fork) => lastSaid(end, fork)?.text ?? `${chat.name} ended without a word.`,
       });
-      return session.say(referring(value as string, name, end), { role: "assistant", by });
+      return session.say(
+        [
+          { type: "text", text: value as string },
+          { type: "source", source: { branch: name, session: end.id } },
+        ],
+        { role: "assistant", by },
+      );
     },
   );
 }
 
 const EXAMPLE = 'nestedChat({ name: "research", chat: chat("inner", [searcher, skeptic]), summary: editor })';
 const SUM_UP = "[The talk above is over. Sum up what came of it, for those who did not take part.]";
-
-function referring(text: string, branch: string, end: Session): Content {
-  return [
-    { type: "text", text },
-    { type: "source", source: { branch, session: end.id } },
-  ];
-}

@@ -1,9 +1,15 @@
-import { type Agent, agent, type StepInfo, stopOf } from "../../agent/index.js";
-import { type LanguageModel, transcriptFor } from "../../agent/model/index.js";
+import {
+  type AgentOptions,
+  agent,
+  descriptionOf,
+  type StepInfo,
+  stopOf,
+  transferName,
+} from "../../agent/index.js";
+import { transcriptFor } from "../../agent/model/index.js";
 import { moduleTool, objectSchema, type Tool, tool } from "../../agent/tool/index.js";
 import type { Budget, Module } from "../../runtime/index.js";
-import type { FactId, FactOf, Json, Session } from "../../session/index.js";
-import { backFrom } from "../../session/index.js";
+import { backFrom, type FactId, type FactOf, type Json, type Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import {
   called,
@@ -18,12 +24,7 @@ import {
 import { elsewhere, oneOf, withDefaults } from "../options.js";
 import { lastSaid } from "./said.js";
 
-export type SupervisorOptions = {
-  /** The name of the supervisor; the record has it as `agent:<name>`. */
-  readonly name: string;
-  /** What the supervisor is good for. Models that may call it read this. */
-  readonly description?: string;
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+export type SupervisorOptions = Pick<AgentOptions, "name" | "description" | "model" | "maxSteps"> & {
   /** Added to the system prompt of the supervisor. */
   readonly instructions?: string;
   /** Agents, workflows or other supervisors that do the work. */
@@ -34,8 +35,6 @@ export type SupervisorOptions = {
   readonly forward?: boolean;
   /** Limits for the supervisor and its workers. */
   readonly budget?: Budget;
-  /** Maximum number of model replies of the supervisor. Default 50. */
-  readonly maxSteps?: number;
 };
 
 /**
@@ -48,16 +47,29 @@ export type SupervisorOptions = {
  * ```
  */
 export function supervisor(options: SupervisorOptions): Module & Rebuilds {
-  const { name, description, output = "last", forward: passes = true } = options ?? {};
+  const { name, description, model, instructions, budget, maxSteps } = options ?? {};
+  const { output = "last", forward: passes = true } = options ?? {};
   const where = called("supervisor", name);
   const workers = partsOf(options?.workers, where);
-  if (Object.keys(workers).length === 0) throw refusing(where)("it has no workers", EXAMPLE);
+  const names = Object.keys(workers);
+  if (names.length === 0) throw refusing(where)("it has no workers", EXAMPLE);
+  const tools = names.map((worker) => handoffTo(name, worker, workers[worker] as Module, names, output));
+  const lead = agent({
+    name,
+    model,
+    instructions: instructions === undefined ? LEAD : `${LEAD}\n${instructions}`,
+    tools: passes ? [...tools, forwardTool(names)] : tools,
+    // A call that failed passed on nothing: the model reads why, and goes on.
+    stop: (session: Session, { calls }: StepInfo) =>
+      calls.includes(FORWARD) && forwarded(session) !== undefined,
+    ...defined({ budget, maxSteps }),
+  });
   return defineModule(
     {
       kind: "supervisor",
       name,
       example: EXAMPLE,
-      parts: { lead: leadOf(options, workers, output, passes) },
+      parts: { lead },
       options: withDefaults(options, { output, forward: passes }),
       checks: {
         ...elsewhere("name", "description", "model", "instructions", "workers", "budget", "maxSteps"),
@@ -77,8 +89,8 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
       },
       more: () => defined({ description }),
     },
-    async (entered, { part: lead }) => {
-      const ended = await lead.forward(entered);
+    async (entered, { part }) => {
+      const ended = await part.forward(entered);
       const passed = forwarded(ended);
       return passed === undefined
         ? ended
@@ -88,26 +100,6 @@ export function supervisor(options: SupervisorOptions): Module & Rebuilds {
 }
 
 const EXAMPLE = 'supervisor({ name: "desk", model, workers: [math, research] })';
-
-function leadOf(
-  { name, model, instructions, budget, maxSteps }: SupervisorOptions,
-  workers: Parts,
-  output: HandoffOutput,
-  passes: boolean,
-): Agent<undefined> {
-  const names = Object.keys(workers);
-  const tools = names.map((worker) => handoffTo(name, worker, workers[worker] as Module, names, output));
-  return agent({
-    name,
-    model,
-    instructions: instructions === undefined ? LEAD : `${LEAD}\n${instructions}`,
-    tools: passes ? [...tools, forwardTool(names)] : tools,
-    // A call that failed passed on nothing: the model reads why, and goes on.
-    stop: (session: Session, { calls }: StepInfo) =>
-      calls.includes(FORWARD) && forwarded(session) !== undefined,
-    ...defined({ budget, maxSteps }),
-  });
-}
 
 const LEAD =
   "You lead a team. Hand each piece of work to whom it suits, with everything that is needed to do it; hand over several at once when none needs the others. Answer when the work is done.";
@@ -126,7 +118,7 @@ function handoffTo(
   workers: readonly string[],
   output: HandoffOutput,
 ): Tool<never, unknown> {
-  const { description } = module as { readonly description?: unknown };
+  const description = descriptionOf(module);
   const over = workflow(`${lead} to ${worker}`, { [worker]: module }, async (session, parts) => {
     const handed = session.append({
       type: "route-choose",
@@ -147,16 +139,13 @@ function handoffTo(
   });
   return moduleTool(over, {
     name: transferName(worker),
-    description: `Hands work to "${worker}" and waits for what comes of it.${typeof description === "string" ? ` ${description}` : ""}`,
-    answer: output === "full" ? everythingIn : answerIn,
+    description: `Hands work to "${worker}" and waits for what comes of it.${description === undefined ? "" : ` ${description}`}`,
+    answer: (end) =>
+      output === "full" ? (transcriptFor({ since: waysIn(end).handed.id }, end) as Json) : answerIn(end),
   }) as Tool<never, unknown>;
 }
 
 const STOPPED = "it reached a limit before it was done";
-
-function transferName(worker: string): string {
-  return `transfer_to_${worker}`.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
-}
 
 /** What a worker said last, on the branch that it handed back. */
 function answerIn(end: Session): string {
@@ -164,10 +153,6 @@ function answerIn(end: Session): string {
   const answer = lastSaid(end, handed)?.text ?? `${back.selector} handed back without a word.`;
   // What it said on the way is no answer, and nobody must take it for one.
   return back.why === STOPPED ? `${answer}\n[${back.selector}: ${STOPPED}.]` : answer;
-}
-
-function everythingIn(end: Session): Json {
-  return transcriptFor({ since: waysIn(end).handed.id }, end) as Json;
 }
 
 function waysIn(end: Session): { readonly handed: Session; readonly back: FactOf<"route-choose"> } {

@@ -4,6 +4,7 @@ import { hold } from "../../runtime/index.js";
 import { type Json, RathError, type Session } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { type Parts, type Refuse, requireCount, requireOptions, type State } from "../../workflow/index.js";
+import { inWords } from "../reason/found.js";
 import { listed } from "../selector/error.js";
 import { lastSaid } from "./said.js";
 
@@ -22,7 +23,7 @@ export type CrewTask = {
 };
 
 /** A task, checked. `attempt` counts from 1; another number makes it another task, to be done again. */
-export type Task = Omit<CrewTask, "output"> & { readonly shape?: Shape; readonly attempt: number };
+export type Task = Omit<CrewTask, "output"> & { readonly shape?: Tool; readonly attempt: number };
 
 const TASK = '{ name: "write", description: "Write a page.", agent: "writer" }';
 const OPTIONS = optionNames<CrewTask>()("name description expected output agent context");
@@ -69,7 +70,11 @@ export function tasksOf(
           `the \`context\` of the task "${name}" names ${showValue(unknown)}, which does not come before it`,
           `the tasks before it are ${before.join(", ") || "none"}`,
         );
-      return Object.freeze({ ...rest, ...(output !== undefined && { shape: shapeOf(output) }), attempt: 1 });
+      return Object.freeze({
+        ...rest,
+        ...(output !== undefined && { shape: checkerFor("answer", output) }),
+        attempt: 1,
+      });
     }),
   );
 }
@@ -83,7 +88,7 @@ export function tasksState(tasks: readonly Task[]): State {
       [`tasks.${name}.attempt`, attempt],
       [
         `tasks.${name}.task`,
-        { agent: agent ?? null, context: context ?? null, output: shape?.schema ?? null },
+        { agent: agent ?? null, context: context ?? null, output: shape?.input.json ?? null },
       ],
     ]),
   );
@@ -124,11 +129,12 @@ export function doTask(
         // What it said on the way is no answer, and the next task must not build on it.
         if (stopOf(session) !== undefined) throw new TaskError(task.name, agent, "it reached a limit first");
         if (said === undefined) throw new TaskError(task.name, agent, "it said nothing");
-        if (task.shape === undefined) {
+        const { shape } = task;
+        if (shape === undefined) {
           answer = said;
           return session;
         }
-        const found = await task.shape.check(session, said);
+        const found = await hold(session, () => valueIn(said, shape));
         const passed = "value" in found;
         const detail = passed ? found.value : found.problem;
         session = session.append({
@@ -157,27 +163,20 @@ function toldOf(
   { description, expected, shape, context }: Task,
   results: { readonly [task: string]: Json },
 ): string {
-  const known = (context ?? Object.keys(results)).map(
-    (name) => `${name}: ${typeof results[name] === "string" ? results[name] : JSON.stringify(results[name])}`,
-  );
+  const known = (context ?? Object.keys(results)).map((name) => `${name}: ${inWords(results[name])}`);
   return [
     `Your task: ${description}`,
     ...(expected === undefined ? [] : [`The answer shall be: ${expected}`]),
-    ...(shape === undefined ? [] : [`${JSON_ALONE} The schema: ${JSON.stringify(shape.schema)}`]),
+    ...(shape === undefined ? [] : [`${JSON_ALONE} The schema: ${JSON.stringify(shape.input.json)}`]),
     ...(known.length === 0 ? [] : ["What came of other tasks:", ...known]),
   ].join("\n");
 }
 
-export type Shape = { readonly schema: Json; check(session: Session, text: string): Promise<Found> };
-type Found = { readonly value: Json } | { readonly problem: string };
-
-/** A schema for answers of agents that were not made for it. The same rules as for what a tool takes. */
-function shapeOf(schema: InputSchema): Shape {
-  const checker = checkerFor("answer", schema);
-  return { schema: checker.input.json, check: (session, text) => hold(session, () => found(checker, text)) };
-}
-
-async function found(checker: Tool, text: string): Promise<Found> {
+/** The answer of an agent that was not made for a schema. The same rules as for what a tool takes. */
+async function valueIn(
+  text: string,
+  checker: Tool,
+): Promise<{ readonly value: Json } | { readonly problem: string }> {
   const parsed = parseAnswer(text);
   if ("problem" in parsed) return parsed;
   const result = await checkInput(checker, parsed.value);

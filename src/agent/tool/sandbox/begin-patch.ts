@@ -46,24 +46,19 @@ export function readBeginPatch(text: string): readonly FileSection[] {
     const [, what, path = ""] = /^\*\*\* (Add|Delete|Update) File: (.*\S)\s*$/.exec(line) ?? [];
     if (what === undefined)
       throw refused(at + 1, `"*** Add File: …", "*** Update File: …" or "*** Delete File: …" belongs here`);
-    const end = sectionEnd(lines, at + 1, last);
-    const body = lines.slice(at + 1, end);
+    const rest = lines.slice(at + 1, last);
+    const next = rest.findIndex((one) => /^\*\*\* (Add|Delete|Update) File: /.test(one));
+    const body = next < 0 ? rest : rest.slice(0, next);
     if (what === "Add") sections.push({ type: "add", path, line: at + 1, text: addition(body, at + 2) });
     else if (what === "Delete") {
       if (body.some((one) => one.trim() !== ""))
         throw refused(at + 2, "nothing can follow the deletion of a file but the next file");
       sections.push({ type: "delete", path, line: at + 1 });
     } else sections.push(update(path, body, at + 2));
-    at = end;
+    at += 1 + body.length;
   }
   if (sections.length === 0) throw refused(first + 1, "there is no file in it");
   return sections;
-}
-
-function sectionEnd(lines: readonly string[], from: number, last: number): number {
-  for (let at = from; at < last; at++)
-    if (/^\*\*\* (Add|Delete|Update) File: /.test(lines[at] as string)) return at;
-  return last;
 }
 
 function addition(body: readonly string[], first: number): string {
@@ -125,13 +120,13 @@ export async function appliedSections(
   files: PatchFiles,
   sections: readonly FileSection[],
 ): Promise<readonly string[]> {
-  const draft = new Map<string, Buffer | undefined>();
-  const before = new Map<string, Buffer | undefined>();
-  const read = async (path: string): Promise<Buffer | undefined> => {
-    if (draft.has(path)) return draft.get(path);
-    const bytes = await files.read(path);
-    before.set(path, bytes && bufferOf(bytes));
-    return before.get(path);
+  const drafts = new Map<string, Draft>();
+  const opened = async (path: string): Promise<Draft> => {
+    const bytes = drafts.has(path) ? undefined : await files.read(path);
+    const before = bytes && bufferOf(bytes);
+    const draft = drafts.get(path) ?? { before, after: before };
+    drafts.set(path, draft);
+    return draft;
   };
   const refused = (path: string, line: number, why: string): PatchRefusedError =>
     new PatchRefusedError([{ path, line, why }]);
@@ -139,33 +134,34 @@ export async function appliedSections(
   for (const section of sections) {
     const { type, line } = section;
     const path = placeOf(section.path);
-    const there = await read(path);
+    const draft = await opened(path);
+    const there = draft.after;
+    draft.after = undefined;
     if (type === "add") {
       if (there !== undefined)
         throw refused(path, line, "it is there already: update it, or delete it first");
-      draft.set(path, Buffer.from(section.text, "utf8"));
+      draft.after = Buffer.from(section.text, "utf8");
       done.push(`add ${path}`);
       continue;
     }
     if (there === undefined) throw refused(path, line, "there is no such file");
     if (type === "delete") {
-      draft.set(path, undefined);
       done.push(`delete ${path}`);
       continue;
     }
+    const moveTo = section.moveTo === undefined ? path : placeOf(section.moveTo);
+    const target = await opened(moveTo);
+    if (target.after !== undefined) throw refused(path, line, `there is a file ${moveTo} already`);
     // Each byte as one character: whatever the rest of the file is, it stays as it is.
-    const after = Buffer.from(withHunks(there.toString("latin1"), section), "latin1");
-    const moveTo = section.moveTo === undefined ? undefined : placeOf(section.moveTo);
-    if (moveTo !== undefined && moveTo !== path) {
-      if ((await read(moveTo)) !== undefined) throw refused(path, line, `there is a file ${moveTo} already`);
-      draft.set(path, undefined);
-    }
-    draft.set(moveTo ?? path, after);
-    done.push(moveTo === undefined ? `modify ${path}` : `move ${path} to ${moveTo}`);
+    target.after = Buffer.from(withHunks(there.toString("latin1"), section), "latin1");
+    done.push(section.moveTo === undefined ? `modify ${path}` : `move ${path} to ${moveTo}`);
   }
-  await written(files, draft, before);
+  await written(files, drafts);
   return done;
 }
+
+/** The bytes of a file before the patch and after it; undefined where it does not exist. */
+type Draft = { readonly before: Buffer | undefined; after: Buffer | undefined };
 
 export function movesIn(sections: readonly FileSection[]): ReadonlyMap<string, string> {
   return new Map(
@@ -178,21 +174,17 @@ export function movesIn(sections: readonly FileSection[]): ReadonlyMap<string, s
 }
 
 /** Writes everything; what was written is taken back when something cannot be. */
-async function written(
-  files: PatchFiles,
-  draft: ReadonlyMap<string, Buffer | undefined>,
-  before: ReadonlyMap<string, Buffer | undefined>,
-): Promise<void> {
-  const begun: string[] = [];
+async function written(files: PatchFiles, drafts: ReadonlyMap<string, Draft>): Promise<void> {
+  const begun: [string, Draft][] = [];
   const put = (path: string, bytes: Buffer | undefined): Promise<void> =>
     bytes === undefined ? files.remove(path) : files.write(path, bytes);
   try {
-    for (const [path, bytes] of draft) {
-      begun.push(path);
-      await put(path, bytes);
+    for (const [path, draft] of drafts) {
+      begun.push([path, draft]);
+      await put(path, draft.after);
     }
   } catch (error) {
-    for (const path of begun.reverse()) await put(path, before.get(path)).catch(() => {});
+    for (const [path, { before }] of begun.reverse()) await put(path, before).catch(() => {});
     throw error;
   }
 }

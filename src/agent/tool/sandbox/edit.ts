@@ -1,8 +1,7 @@
 import { FileError } from "../../../sandbox/index.js";
-import type { Tool } from "../tool.js";
 import { EditRefusedError } from "./error.js";
 import { endingOf, lineChanges, lineCounter, nearestTo, replaced, stretchesOf } from "./match.js";
-import { fileFinding, ONE_FILE, placeOf, type SandboxToolOptions, sandboxTool } from "./options.js";
+import { CHANGE, ONE_FILE, placeOf, sandboxTool } from "./options.js";
 import { checkChange, type LineChange, type SyntaxFinding, shownProblem } from "./syntax.js";
 import { bufferOf, linesOf, plural, textOf, windowOf } from "./text.js";
 import { opened } from "./view.js";
@@ -21,48 +20,45 @@ type EditInput = {
  * A tool that replaces an exact text of a file, or inserts one behind a line. Before a change is kept its syntax is
  * checked: one that breaks the file is refused with what is wrong.
  */
-export function editTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<EditInput>(options, {
-    name: "edit",
-    description:
-      "Changes a file of the workspace: replaces `old`, which must stand in it exactly once, with `new`; or inserts `new` behind the line `line`. White space counts. A change that brings a syntax error is not made, and you are told why.",
-    properties: {
-      path: { type: "string", minLength: 1, description: "Relative to the workspace." },
-      old: { type: "string", description: OLD },
-      new: { type: "string", description: "What shall stand there instead." },
-      all: { type: "boolean", description: "Replace every place where `old` stands." },
-      line: {
-        type: "integer",
-        minimum: 0,
-        description: "Instead of `old`: insert `new` behind this line; 0 is the beginning.",
-      },
+export const editTool = sandboxTool({
+  name: "edit",
+  description:
+    "Changes a file of the workspace: replaces `old`, which must stand in it exactly once, with `new`; or inserts `new` behind the line `line`. White space counts. A change that brings a syntax error is not made, and you are told why.",
+  properties: {
+    path: { type: "string", minLength: 1, description: "Relative to the workspace." },
+    old: { type: "string", description: OLD },
+    new: { type: "string", description: "What shall stand there instead." },
+    all: { type: "boolean", description: "Replace every place where `old` stands." },
+    line: {
+      type: "integer",
+      minimum: 0,
+      description: "Instead of `old`: insert `new` behind this line; 0 is the beginning.",
     },
-    required: ["path", "new"],
-    effect: "write",
-    ...ONE_FILE,
-    reconcile: fileFinding,
-    run: async (given, context) => {
-      const place = placeOf(given.path);
-      const sandbox = await context.sandbox();
-      const { entry, bytes } = await opened(sandbox, place);
-      if (entry.kind === "directory") throw new FileError("not-a-file", place, "it is a directory");
-      const shown = bytes === undefined ? undefined : textOf(bytes);
-      const isText = shown?.kind === "text" && !shown.notes.some((note) => note.startsWith("encoded"));
-      if (bytes === undefined || !isText)
-        throw new EditRefusedError("not-text", place, "it is not UTF-8 text, or too long to edit.");
-      // Each byte as one character: whatever the rest of the file is, it stays as it is.
-      const before = bufferOf(bytes).toString("latin1");
-      const change = changeOf(place, before, given);
-      const { after, changes } = change;
-      const [was, is] = [utf8(before), utf8(after)];
-      const finding = await checkChange(place, was, is, changes, sandbox);
-      if (finding.checked && finding.fresh.length > 0) throw syntaxRefusal(place, was, is, changes, finding);
-      context.signal.throwIfAborted();
-      await sandbox.files.write(place, Buffer.from(after, "latin1"));
-      return [change.what, windows(place, is, changes, "after"), ...notesOf(finding)].join("\n");
-    },
-  });
-}
+  },
+  required: ["path", "new"],
+  ...ONE_FILE,
+  ...CHANGE,
+  run: async (given, context) => {
+    const place = placeOf(given.path);
+    const sandbox = await context.sandbox();
+    const { entry, bytes } = await opened(sandbox, place);
+    if (entry.kind === "directory") throw new FileError("not-a-file", place, "it is a directory");
+    const shown = bytes === undefined ? undefined : textOf(bytes);
+    const isText = shown?.kind === "text" && !shown.notes.some((note) => note.startsWith("encoded"));
+    if (bytes === undefined || !isText)
+      throw new EditRefusedError("not-text", place, "it is not UTF-8 text, or too long to edit.");
+    // Each byte as one character: whatever the rest of the file is, it stays as it is.
+    const before = bufferOf(bytes).toString("latin1");
+    const change = changeOf(place, before, given);
+    const { after, changes } = change;
+    const [was, is] = [utf8(before), utf8(after)];
+    const finding = await checkChange(place, was, is, changes, sandbox);
+    if (finding.checked && finding.fresh.length > 0) throw syntaxRefusal(place, was, is, changes, finding);
+    context.signal.throwIfAborted();
+    await sandbox.files.write(place, Buffer.from(after, "latin1"));
+    return [change.what, windows(place, is, changes, "after"), ...notesOf(finding)].join("\n");
+  },
+});
 
 type Change = { readonly what: string; readonly after: string; readonly changes: readonly LineChange[] };
 
@@ -220,8 +216,6 @@ const SHOWN = 5;
 export function notesOf(finding: SyntaxFinding): readonly string[] {
   if (!finding.checked) return [`[syntax not checked: ${finding.why}]`];
   const { old } = finding;
-  if (old.length === 0) return [];
-  return [
-    `[syntax errors as before: ${old.slice(0, 3).map(shownProblem).join("; ")}${old.length > 3 ? "; …" : ""}]`,
-  ];
+  const shown = `${old.slice(0, 3).map(shownProblem).join("; ")}${old.length > 3 ? "; …" : ""}`;
+  return old.length === 0 ? [] : [`[syntax errors as before: ${shown}]`];
 }

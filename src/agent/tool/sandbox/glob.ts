@@ -25,58 +25,38 @@ export function isGlob(text: string): boolean {
   return /[*?[{]/.test(text);
 }
 
-type Piece =
-  | { readonly type: "any" | "one" }
-  | { readonly type: "in"; readonly has: (character: string) => boolean };
+/** A test of one character; "*" stands for any number of them. */
+type Piece = "*" | ((character: string) => boolean);
 
 const pieces = new Map<string, readonly Piece[]>();
 
 function matchesName(pattern: string, name: string): boolean {
   let parts = pieces.get(pattern);
   if (parts === undefined) {
-    parts = piecesOf([...pattern]);
+    parts = piecesOf(pattern);
     if (pieces.size > 1000) pieces.clear();
     pieces.set(pattern, parts);
   }
   return fitsWildcards(
     parts,
     [...name],
-    (part) => part.type === "any",
-    (part, character) => part.type === "one" || (part.type === "in" && part.has(character)),
+    (part) => part === "*",
+    (part, character) => part !== "*" && part(character),
   );
 }
 
-function piecesOf(characters: readonly string[]): readonly Piece[] {
-  const found: Piece[] = [];
-  const literal = (wanted: string | undefined): Piece => ({ type: "in", has: (one) => one === wanted });
-  for (let at = 0; at < characters.length; at++) {
-    const character = characters[at];
-    if (character === "*") found.push({ type: "any" });
-    else if (character === "?") found.push({ type: "one" });
-    else if (character === "\\" && at + 1 < characters.length) found.push(literal(characters[++at]));
-    else if (character === "[") {
-      const end = characters.indexOf("]", at + 2);
-      if (end < 0) found.push(literal(character));
-      else {
-        found.push(classOf(characters.slice(at + 1, end)));
-        at = end;
-      }
-    } else found.push(literal(character));
-  }
-  return found;
+function piecesOf(pattern: string): readonly Piece[] {
+  return [...pattern.matchAll(/\\(.)|\[(.[^\]]*)\]|(.)/gsu)].map(([, escaped, inside, plain]) => {
+    if (inside !== undefined) return classOf(inside);
+    if (plain === "*") return "*";
+    return plain === "?" ? () => true : (one) => one === (escaped ?? plain);
+  });
 }
 
-function classOf(inside: readonly string[]): Piece {
-  const negated = inside[0] === "!" || inside[0] === "^";
-  const rest = negated ? inside.slice(1) : inside;
-  const ranges: [string, string][] = [];
-  for (let at = 0; at < rest.length; at++) {
-    const from = rest[at] as string;
-    const to = rest[at + 1] === "-" ? rest[at + 2] : undefined;
-    ranges.push([from, to ?? from]);
-    if (to !== undefined) at += 2;
-  }
-  return { type: "in", has: (one) => ranges.some(([from, to]) => one >= from && one <= to) !== negated };
+function classOf(inside: string): Piece {
+  const [, negation, rest = ""] = /^([!^]?)(.*)$/s.exec(inside) ?? [];
+  const ranges = [...rest.matchAll(/(.)(?:-(.))?/gsu)];
+  return (one) => ranges.some(([, from = "", to = from]) => one >= from && one <= to) === (negation === "");
 }
 
 /** The patterns that braces stand for. */

@@ -1,49 +1,39 @@
 import type { FileEntry, Sandbox, SandboxFiles } from "../../../sandbox/index.js";
-import type { Tool } from "../tool.js";
 import { globOf, isGlob } from "./glob.js";
-import { placeOf, type SandboxToolOptions, SHARED, sandboxTool, shownPlace } from "./options.js";
+import { placeOf, SHARED, sandboxTool, shownPlace } from "./options.js";
 import { plural, printable, sizeOf } from "./text.js";
 
 const DEEPEST = 10;
 
-type ListInput = { readonly path?: string; readonly depth?: number };
-
 /** A tool that lists directories. */
-export function listTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<ListInput>(options, {
-    name: "list",
-    description: "Lists what is in a directory of the workspace, with sizes; directories end with a slash.",
-    properties: {
-      path: {
-        type: "string",
-        description: "The directory, relative to the workspace; default the workspace.",
-      },
-      depth: {
-        type: "integer",
-        minimum: 1,
-        maximum: DEEPEST,
-        description: "How many levels of directories to look into; default 1.",
-      },
+export const listTool = sandboxTool({
+  name: "list",
+  description: "Lists what is in a directory of the workspace, with sizes; directories end with a slash.",
+  properties: {
+    path: {
+      type: "string",
+      description: "The directory, relative to the workspace; default the workspace.",
     },
-    effect: "read",
-    ...SHARED,
-    run: async ({ path = "", depth = 1 }, context, { maxOutput, skip }) => {
-      const sandbox = await context.sandbox();
-      return listed(sandbox, placeOf(path), { skip, depth, maxOutput, signal: context.signal });
+    depth: {
+      type: "integer",
+      minimum: 1,
+      maximum: DEEPEST,
+      description: "How many levels of directories to look into; default 1.",
     },
-  });
-}
+  },
+  effect: "read",
+  ...SHARED,
+  run: async ({ path = "", depth = 1 }, context, { maxOutput, skip }) => {
+    const sandbox = await context.sandbox();
+    return listed(sandbox, placeOf(path), { skip, depth, maxOutput, signal: context.signal });
+  },
+});
 
 /** A directory as text: what is in it, as far as there is room, and how much that is. */
 export async function listed(
   { files }: Sandbox,
   place: string,
-  options: {
-    readonly skip: readonly string[];
-    readonly depth: number;
-    readonly maxOutput: number;
-    readonly signal: AbortSignal;
-  },
+  options: WalkOptions & { readonly maxOutput: number },
 ): Promise<string> {
   const { entries, cut } = await walk(files, place, { ...options, most: 20_000 });
   const count = (kind: FileEntry["kind"]): number =>
@@ -92,32 +82,28 @@ function lineOf({ path, entry, closed }: Walked, start: number): string {
   }
 }
 
-type FindInput = { readonly name: string; readonly path?: string };
-
 /** A tool that finds files and directories by name. */
-export function findTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<FindInput>(options, {
-    name: "find",
-    description:
-      'Finds files and directories of the workspace by a part of their name ("config"), or by a glob: "*.ts" for names, "src/**/*.ts" for paths.',
-    properties: {
-      name: { type: "string", minLength: 1, description: "A part of a name, or a glob." },
-      path: { type: "string", description: "The directory to look in; default the workspace." },
-    },
-    required: ["name"],
-    effect: "read",
-    ...SHARED,
-    run: async ({ name, path = "" }, context, { maxOutput, skip }) => {
-      const { files } = await context.sandbox();
-      const { found, notes, where } = await entriesFitting(files, path, nameTest(name), skip, context.signal);
-      const lines = found.map(
-        ({ path: place, entry }) => shownName(place) + (entry.kind === "directory" ? "/" : ""),
-      );
-      const head = `[${plural(found.length, "match", "matches")} for ${JSON.stringify(name)}${where}${notes}]`;
-      return fitted(head, lines, maxOutput);
-    },
-  });
-}
+export const findTool = sandboxTool({
+  name: "find",
+  description:
+    'Finds files and directories of the workspace by a part of their name ("config"), or by a glob: "*.ts" for names, "src/**/*.ts" for paths.',
+  properties: {
+    name: { type: "string", minLength: 1, description: "A part of a name, or a glob." },
+    path: { type: "string", description: "The directory to look in; default the workspace." },
+  },
+  required: ["name"],
+  effect: "read",
+  ...SHARED,
+  run: async ({ name, path = "" }, context, { maxOutput, skip }) => {
+    const { files } = await context.sandbox();
+    const { found, notes, where } = await entriesFitting(files, path, nameTest(name), skip, context.signal);
+    const lines = found.map(
+      ({ path: place, entry }) => shownName(place) + (entry.kind === "directory" ? "/" : ""),
+    );
+    const head = `[${plural(found.length, "match", "matches")} for ${JSON.stringify(name)}${where}${notes}]`;
+    return fitted(head, lines, maxOutput);
+  },
+});
 
 /** The entries below a directory whose path, from the workspace or from that directory, fits; and what to say about the walk. */
 export async function entriesFitting(
@@ -161,12 +147,11 @@ export type Walked = {
   readonly closed?: "skipped" | "deep" | "unreadable";
 };
 
-export type WalkOptions = {
+type WalkOptions = {
   /** Names of directories that are not looked into. */
   readonly skip: readonly string[];
   readonly depth?: number;
-  readonly signal?: AbortSignal;
-  /** Entries instead of 200,000. */
+  readonly signal: AbortSignal;
   readonly most?: number;
 };
 
@@ -182,7 +167,7 @@ export async function walk(
   const found: Walked[] = [];
   const waiting: Walked[] = [];
   const open = async (path: string, level: number): Promise<void> => {
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     const entries = await files.list(path);
     for (const entry of [...entries].reverse())
       waiting.push({ path: path === "" ? entry.name : `${path}/${entry.name}`, entry, depth: level });
@@ -197,7 +182,7 @@ export async function walk(
     else if (next.depth >= depth) closed = "deep";
     else
       await open(next.path, next.depth + 1).catch(() => {
-        signal?.throwIfAborted();
+        signal.throwIfAborted();
         closed = "unreadable";
       });
     if (closed !== undefined) found[found.length - 1] = { ...next, closed };

@@ -98,22 +98,19 @@ function placeInFile(file: string): (place: number) => number {
   };
 }
 
-/** The place of a file that is most like a text which does not stand in it, and what is different there. */
-export type Nearest = {
-  readonly line: number;
-  readonly lines: number;
-  readonly differences: readonly string[];
-};
-
 /** Lines of the wanted text that are compared, and of the file where lines are compared letter by letter. */
 const WANTED = 200;
 const COMPARED = 20_000;
 
 /**
- * Where the author of an edit was probably looking. Lines that are equal but for their white space vote for a place; where
+ * Where the author of an edit was probably looking: the place that is most like a text which does not stand in the file,
+ * and what is different there. Lines that are equal but for their white space vote for a place; where
  * there are none, the longest line of the text looks for the one with most pairs of letters in common.
  */
-export function nearestTo(lines: readonly string[], wanted: readonly string[]): Nearest | undefined {
+export function nearestTo(
+  lines: readonly string[],
+  wanted: readonly string[],
+): { readonly line: number; readonly lines: number; readonly differences: readonly string[] } | undefined {
   const votes = new Map<number, number>();
   const places = new Map<string, number[]>();
   lines.forEach((line, at) => {

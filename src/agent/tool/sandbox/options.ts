@@ -1,11 +1,4 @@
-import {
-  type Capabilities,
-  DEFAULT_LIMITS,
-  namesOf,
-  PathRefusedError,
-  type Sandbox,
-  type SandboxRef,
-} from "../../../sandbox/index.js";
+import { DEFAULT_LIMITS, namesOf, PathRefusedError, type Sandbox } from "../../../sandbox/index.js";
 import { anything, type Checks, checkOptions, type Refuse } from "../../../workflow/index.js";
 import { MIN_OUTPUT } from "../bound.js";
 import { ToolDefinitionError } from "../error.js";
@@ -48,27 +41,47 @@ const CHECKS: Checks<SandboxToolOptions> = {
   approval: anything,
 };
 
-type Definition<Input> = Omit<
+type Fields = { readonly [field: string]: JsonSchema };
+
+type ValueOf<Field> = Field extends { readonly enum: readonly (infer Value)[] }
+  ? Value
+  : Field extends { readonly type: "string" }
+    ? string
+    : Field extends { readonly type: "boolean" }
+      ? boolean
+      : number;
+
+/** The inputs that the schema of such fields accepts. */
+type InputOf<Properties extends Fields, Required extends keyof Properties> = {
+  readonly [field in Required]: ValueOf<Properties[field]>;
+} & { readonly [field in Exclude<keyof Properties, Required>]?: ValueOf<Properties[field]> };
+
+type Definition<Properties extends Fields, Required extends keyof Properties> = Omit<
   ToolDefinition<JsonSchema, JsonSchema>,
-  "input" | "output" | "maxOutput" | "run"
+  "input" | "output" | "maxOutput" | "approval" | "run"
 > & {
-  readonly properties: { readonly [field: string]: JsonSchema };
-  readonly required?: readonly (keyof Input & string)[];
-  run(input: Input, context: ToolContext, settings: Settings): Promise<unknown>;
+  readonly properties: Properties;
+  readonly required?: readonly Required[];
+  /** Whether the option `approval` applies to the tool. */
+  readonly asks?: boolean;
+  run(input: InputOf<Properties, Required>, context: ToolContext, settings: Settings): Promise<unknown>;
 };
 
-/** A tool that works in the sandbox of the session. Its schema has checked that the input is an `Input`. */
-export function sandboxTool<Input>(
-  options: SandboxToolOptions,
-  { properties, required = [], run, ...definition }: Definition<Input>,
-): Tool {
-  const settings = settingsOf(definition.name, options);
-  return tool({
-    ...definition,
-    input: objectSchema(properties, [...required]),
-    maxOutput: settings.maxOutput,
-    run: (input, context) => run(input as Input, context, settings),
-  });
+/** A tool that works in the sandbox of the session. Its schema has checked that the input is one. */
+export function sandboxTool<
+  const Properties extends Fields,
+  const Required extends keyof Properties & string = never,
+>({ properties, required = [], asks = false, run, ...definition }: Definition<Properties, Required>) {
+  return (options: SandboxToolOptions = {}): Tool => {
+    const settings = settingsOf(definition.name, options);
+    return tool({
+      ...definition,
+      input: objectSchema(properties, [...required]),
+      maxOutput: settings.maxOutput,
+      ...(asks && { approval: settings.approval }),
+      run: (input, context) => run(input as InputOf<Properties, Required>, context, settings),
+    });
+  };
 }
 
 /** With less room a window would hold no line, and a report no failure. */
@@ -88,29 +101,25 @@ export const ONE_FILE = {
   reversible: true,
 } as const;
 
-/** Those that run a command: what that touches nobody can tell. */
-export const COMMAND = {
-  ...SHARED,
-  touches: ({ command }: { readonly command?: string }) =>
-    command === undefined ? {} : { commands: [command] },
-} as const;
-
 /**
  * A call that was cut off is repeated from the files as they were before it. That is all there is to a change of files;
  * a command may have reached the world, unless nothing but the workspace was within its reach.
  */
-export async function fileFinding(): Promise<"again"> {
-  return "again";
-}
+export const CHANGE = { effect: "write", reconcile: async (): Promise<"again"> => "again" } as const;
 
-export async function commandFinding(_input: unknown, context: ToolContext): Promise<"again" | "unknown"> {
-  const { ref, capabilities } = await context.sandbox();
-  return isConfined(ref, capabilities) ? "again" : "unknown";
-}
-
-function isConfined({ spec }: SandboxRef, { isolation }: Capabilities): boolean {
-  return isolation !== "none" && (spec.network?.mode ?? "none") === "none";
-}
+/** Those that run a command: what that touches nobody can tell. */
+export const COMMAND = {
+  ...SHARED,
+  effect: "write",
+  asks: true,
+  touches: ({ command }: { readonly command?: string }) =>
+    command === undefined ? {} : { commands: [command] },
+  async reconcile(_input: unknown, context: ToolContext) {
+    const { ref, capabilities } = await context.sandbox();
+    const isConfined = capabilities.isolation !== "none" && (ref.spec.network?.mode ?? "none") === "none";
+    return isConfined ? "again" : "unknown";
+  },
+} as const;
 
 /** Milliseconds that a command may take: what is asked for, but never more than the sandbox allows. */
 export function wallOf({ ref }: Sandbox, seconds: number | undefined): number {

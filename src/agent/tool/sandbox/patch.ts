@@ -1,37 +1,31 @@
 import { FileError, type PatchFiles, type Sandbox } from "../../../sandbox/index.js";
-import type { Tool } from "../tool.js";
 import { appliedSections, isBeginPatch, movesIn, readBeginPatch } from "./begin-patch.js";
 import { PatchRefusedError } from "./error.js";
 import { fitted } from "./list.js";
-import { fileFinding, placeOf, type SandboxToolOptions, SHARED, sandboxTool } from "./options.js";
+import { CHANGE, placeOf, SHARED, sandboxTool } from "./options.js";
 import { bufferOf, plural } from "./text.js";
 
-type PatchInput = { readonly patch: string };
-
 /** A tool that applies a patch to several files at once, all of it or nothing. */
-export function patchTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<PatchInput>(options, {
-    name: "patch",
-    description:
-      'Applies a patch to the files of the workspace, all of it or nothing: a unified diff as git writes it, or the form "*** Begin Patch" … "*** Update File: path" … "*** End Patch".',
-    properties: { patch: { type: "string", minLength: 1, description: "The patch." } },
-    required: ["patch"],
-    effect: "write",
-    ...SHARED,
-    reversible: true,
-    reconcile: fileFinding,
-    run: async ({ patch }, context, { maxOutput }) => {
-      const sandbox = await context.sandbox();
-      const sections = isBeginPatch(patch) ? readBeginPatch(patch) : undefined;
-      const files = patchFiles(sandbox, patch, sections === undefined ? movesOf(patch) : movesIn(sections));
-      const done =
-        sections === undefined ? await appliedDiff(files, patch) : await appliedSections(files, sections);
-      if (done.length === 0)
-        throw new PatchRefusedError([{ line: 1, why: "there is no change of a file in it" }]);
-      return fitted(`Applied to ${plural(done.length, "file")}:`, done, maxOutput);
-    },
-  });
-}
+export const patchTool = sandboxTool({
+  name: "patch",
+  description:
+    'Applies a patch to the files of the workspace, all of it or nothing: a unified diff as git writes it, or the form "*** Begin Patch" … "*** Update File: path" … "*** End Patch".',
+  properties: { patch: { type: "string", minLength: 1, description: "The patch." } },
+  required: ["patch"],
+  ...SHARED,
+  ...CHANGE,
+  reversible: true,
+  run: async ({ patch }, context, { maxOutput }) => {
+    const sandbox = await context.sandbox();
+    const sections = isBeginPatch(patch) ? readBeginPatch(patch) : undefined;
+    const files = patchFiles(sandbox, patch, sections === undefined ? movesOf(patch) : movesIn(sections));
+    const done =
+      sections === undefined ? await appliedDiff(files, patch) : await appliedSections(files, sections);
+    if (done.length === 0)
+      throw new PatchRefusedError([{ line: 1, why: "there is no change of a file in it" }]);
+    return fitted(`Applied to ${plural(done.length, "file")}:`, done, maxOutput);
+  },
+});
 
 /** What a diff did, a line per file. Models miscount the lines of a hunk: its header is not believed. */
 async function appliedDiff(files: PatchFiles, patch: string): Promise<readonly string[]> {

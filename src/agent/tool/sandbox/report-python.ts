@@ -1,4 +1,4 @@
-import { LINES, linesUntil, Tally } from "./tally.js";
+import { LINES, linesUntil, scanned, Tally } from "./tally.js";
 
 export function readPytest(output: string): Tally | undefined {
   const tally = new Tally();
@@ -57,20 +57,11 @@ export function readUnittest(output: string): Tally | undefined {
 }
 
 export function readCargo(output: string): Tally | undefined {
-  const lines = output.split("\n");
-  const tally = new Tally();
-  let found = false;
-  lines.forEach((line, at) => {
-    const result = /^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)/.exec(line)?.[1];
-    if (result !== undefined) {
-      found = true;
-      tally.countAll(result.split("; "));
-    }
-    const name = /^---- (.*) stdout ----$/.exec(line)?.[1];
-    if (name === undefined) return;
-    const rest = lines.slice(at + 1, at + 1 + 2 * LINES);
-    const words = linesUntil(rest, /^(stack backtrace:|note: |----|failures:)/);
-    tally.failures.push({ name, message: words.slice(0, LINES).join("\n") });
+  if (!/^test result: /m.test(output)) return undefined;
+  return scanned(output, {
+    counts: (line) =>
+      /^test result: \w+\. (\d+ passed; \d+ failed; \d+ ignored)/.exec(line)?.[1]?.split("; "),
+    title: (line) => /^---- (.*) stdout ----$/.exec(line)?.[1],
+    ends: /^(stack backtrace:|note: |----|failures:)/,
   });
-  return found ? tally : undefined;
 }

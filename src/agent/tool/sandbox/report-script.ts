@@ -1,49 +1,29 @@
-import { Tally } from "./tally.js";
+import { type Printed, scanned, Tally } from "./tally.js";
 
 /** The end of the output of vitest, with any reporter that prints for people. */
 export function readVitest(output: string): Tally | undefined {
-  const tally = new Tally();
-  let found = false;
+  if (!/^ *(Tests|Test Files|Errors) {2,}/m.test(output)) return undefined;
+  const tally = scanned(output, {
+    counts: (line) => /^ *Tests {2,}(.*)$/.exec(line)?.[1]?.split(" | "),
+    title: (line) => /^ ?FAIL {2}(.*?)(?: \[ .* \])?$/.exec(line)?.[1],
+    ends: /^⎯+|^ *(Test Files|Errors) {2,}/,
+  });
   let errors = 0;
-  for (const line of output.split("\n")) {
-    const [, of, list = ""] = /^ *(Tests|Test Files|Errors) {2,}(.*)$/.exec(line) ?? [];
-    const failed = /^ ?FAIL {2}(.*)$/.exec(line)?.[1];
-    if (of !== undefined) {
-      tally.close();
-      found = true;
-      if (of === "Tests") tally.countAll(list.split(" | "));
-      if (of === "Errors") errors += Number(/^(\d+)/.exec(list)?.[1] ?? 0);
-    } else if (failed !== undefined) {
-      // Several tests that failed in the same way are listed above one message.
-      if (tally.hasLines) tally.close();
-      tally.open(failed.replace(/ \[ .* \]$/, ""));
-    } else if (/^⎯+/.test(line)) tally.close();
-    else tally.line(line);
-  }
+  for (const [, count] of output.matchAll(/^ *Errors {2,}(\d+)/gm)) errors += Number(count);
   if (errors > 0) tally.notes.push(`${errors} errors outside of tests`);
-  return found ? tally.settle() : undefined;
+  return tally.settle();
 }
 
 export function readJest(output: string): Tally | undefined {
-  const tally = new Tally();
-  let found = false;
   let file = "";
-  for (const line of output.split("\n")) {
-    const tests = /^Tests: +(.*)$/.exec(line)?.[1];
-    const path = /^ ?(?:FAIL|PASS) {1,2}(\S.*)$/.exec(line)?.[1];
-    const title = /^ {2}● (.*)$/.exec(line)?.[1];
-    if (tests !== undefined) {
-      found = true;
-      tally.countAll(tests.split(", "));
-    }
-    if (tests !== undefined || path !== undefined || title !== undefined || /^Test Suites: /.test(line))
-      tally.close();
-    if (path !== undefined) file = path.replace(/ \([\d.]+ m?s\)$/, "");
-    if (title !== undefined && title !== "Console")
-      tally.open(title === "Test suite failed to run" ? file : title);
-    else tally.line(line);
-  }
-  return found ? tally.settle() : undefined;
+  const title: Printed["title"] = (line) => {
+    file = /^ ?(?:FAIL|PASS) {1,2}(\S.*?)(?: \([\d.]+ m?s\))?$/.exec(line)?.[1] ?? file;
+    const words = /^ {2}● (?!Console$)(.*)$/.exec(line)?.[1];
+    return words === "Test suite failed to run" ? file : words;
+  };
+  const counts: Printed["counts"] = (line) => /^Tests: +(.*)$/.exec(line)?.[1]?.split(", ");
+  const ends = /^( ?(FAIL|PASS) {1,2}\S|Test Suites: | {2}● Console$)/;
+  return /^Tests: +/m.test(output) ? scanned(output, { counts, title, ends }).settle() : undefined;
 }
 
 /** The end of the output of mocha, with any reporter that prints for people. */
@@ -73,20 +53,16 @@ export function readMocha(output: string): Tally | undefined {
 }
 
 export function readNode(output: string): Tally | undefined {
-  const tally = new Tally();
-  let found = false;
-  let listing = false;
-  for (const line of output.split("\n")) {
-    const [, word = "", count] = /^ℹ (tests|pass|fail|cancelled|skipped|todo) (\d+)$/.exec(line) ?? [];
-    if (word === "tests") found = true;
-    tally.count(word, count);
-    if (/^✖ failing tests:/.test(line)) listing = true;
-    else if (listing) {
-      const title = /^✖ (.*)$/.exec(line)?.[1];
-      if (title !== undefined || line.startsWith("test at ")) tally.close();
-      if (title !== undefined) tally.open(title.replace(/ \([\d.]+ms\)$/, ""));
-      else tally.line(line);
-    }
-  }
-  return found ? tally.settle() : undefined;
+  if (!/^ℹ tests \d+$/m.test(output)) return undefined;
+  const listing = output.search(/^✖ failing tests:/m);
+  const tally =
+    listing < 0
+      ? new Tally()
+      : scanned(output.slice(listing), {
+          counts: () => undefined,
+          title: (line) => /^✖ (?!failing tests:)(.*?)(?: \([\d.]+ms\))?$/.exec(line)?.[1],
+          ends: /^test at /,
+        });
+  for (const [, word = "", count] of output.matchAll(/^ℹ (\w+) (\d+)$/gm)) tally.count(word, count);
+  return tally.settle();
 }

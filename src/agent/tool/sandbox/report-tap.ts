@@ -24,8 +24,8 @@ export function readTap(output: string): Tally | undefined {
       while ((open.at(-1)?.depth ?? -1) > depth) open.pop();
       while ((path.at(-1)?.depth ?? -1) >= depth) path.pop();
     }
-    if (depth === 0 && text.startsWith("Bail out!")) bailed = true;
     if (depth === 0) {
+      bailed ||= text.startsWith("Bail out!");
       plan ??= numberIn(text, /^1\.\.(\d+)/);
       claimed = Math.max(claimed, numberIn(text, /^# fail (\d+)$/) ?? 0);
     }
@@ -107,24 +107,22 @@ function diagnosticsAfter(lines: readonly string[], at: number, depth: number): 
 /** The words of a failure: what the YAML calls error, message or diff, else the beginning of what is said. */
 function messageIn(diagnostics: readonly string[]): string {
   const yaml = diagnostics[0]?.trim() === "---";
-  if (!yaml) return dedented(diagnostics).slice(0, LINES).join("\n").trim();
+  if (!yaml) return beginningOf(diagnostics);
   const words = (field: string): number =>
     diagnostics.findIndex((line) => line.trimStart().startsWith(`${field}: `));
   const at = ["error", "message", "diff"].map(words).find((place) => place >= 0) ?? -1;
   const line = diagnostics[at];
-  if (line === undefined) {
-    const rest = diagnostics.filter((one) => !/^\s*(---|\.\.\.|duration_ms: .*)$/.test(one));
-    return dedented(rest).slice(0, LINES).join("\n").trim();
-  }
+  if (line === undefined)
+    return beginningOf(diagnostics.filter((one) => !/^\s*(---|\.\.\.|duration_ms: .*)$/.test(one)));
   const value = line.slice(line.indexOf(":") + 1).trim();
   if (!/^[|>]/.test(value)) return unquoted(value);
-  const depth = indentOf(line);
-  const block: string[] = [];
-  for (const inner of diagnostics.slice(at + 1)) {
-    if (inner.trim() !== "" && indentOf(inner) <= depth) break;
-    block.push(inner);
-  }
-  return dedented(block).slice(0, LINES).join("\n").trim();
+  const rest = diagnostics.slice(at + 1);
+  const end = rest.findIndex((inner) => inner.trim() !== "" && indentOf(inner) <= indentOf(line));
+  return beginningOf(end < 0 ? rest : rest.slice(0, end));
+}
+
+function beginningOf(lines: readonly string[]): string {
+  return dedented(lines).slice(0, LINES).join("\n").trim();
 }
 
 function unquoted(value: string): string {

@@ -14,17 +14,16 @@ export type TestReport = {
   /** Whether all is well: tests ran, none failed, and the command says so too. */
   readonly passed: boolean;
   /** Missing when only the exit code is known. */
-  readonly counts?: TestCounts;
+  readonly counts?: {
+    readonly passed: number;
+    readonly failed: number;
+    /** Skipped, still to be written, or expected to fail. */
+    readonly skipped: number;
+    readonly total: number;
+  };
   readonly failures: readonly TestFailure[];
   /** What keeps it from being passed although no test failed, or from being read. */
   readonly notes: readonly string[];
-};
-export type TestCounts = {
-  readonly passed: number;
-  readonly failed: number;
-  /** Skipped, still to be written, or expected to fail. */
-  readonly skipped: number;
-  readonly total: number;
 };
 
 const READERS = {

@@ -1,70 +1,56 @@
 import { bytesOfName, type Sandbox, SandboxLostError, textOfName } from "../../../sandbox/index.js";
-import type { Tool, ToolContext } from "../tool.js";
+import type { ToolContext } from "../tool.js";
 import { SearchRefusedError } from "./error.js";
 import { globOf } from "./glob.js";
 import { entriesFitting, fitted } from "./list.js";
-import { placeOf, type SandboxToolOptions, SHARED, sandboxTool, wallOf } from "./options.js";
+import { placeOf, SHARED, sandboxTool, wallOf } from "./options.js";
 import { bufferOf, isBinary, linesOf, plural, printable, shortened, textOf } from "./text.js";
 
 /** Files around whose matches more lines are shown. */
 const FILES = 50;
 
-type SearchInput = {
-  readonly pattern: string;
-  readonly plain?: boolean;
-  readonly ignoreCase?: boolean;
-  readonly path?: string;
-  readonly glob?: string;
-  readonly context?: number;
-};
-
 /** A tool that searches the contents of files. The pattern is run inside the sandbox, where it can hold up nobody. */
-export function searchTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<SearchInput>(options, {
-    name: "search",
-    description:
-      "Searches the files of the workspace for a regular expression, or for plain text, and gives the matching lines with path and line number.",
-    properties: {
-      pattern: {
-        type: "string",
-        minLength: 1,
-        maxLength: 4000,
-        description: "What to look for, within a line.",
-      },
-      plain: {
-        type: "boolean",
-        description: "Take the pattern as plain text instead of a regular expression.",
-      },
-      ignoreCase: { type: "boolean", description: "Take capital and small letters for the same." },
-      path: { type: "string", description: "A directory or a file to search; default the workspace." },
-      glob: {
-        type: "string",
-        description: 'Search only files whose path fits, such as "*.ts" or "src/**/*.py".',
-      },
-      context: { type: "integer", minimum: 0, maximum: 20, description: "Lines to show around each match." },
+export const searchTool = sandboxTool({
+  name: "search",
+  description:
+    "Searches the files of the workspace for a regular expression, or for plain text, and gives the matching lines with path and line number.",
+  properties: {
+    pattern: {
+      type: "string",
+      minLength: 1,
+      maxLength: 4000,
+      description: "What to look for, within a line.",
     },
-    required: ["pattern"],
-    effect: "read",
-    ...SHARED,
-    run: async (given, context, { maxOutput, skip }) => {
-      if (/[\n\0]/.test(given.pattern))
-        throw new SearchRefusedError(
-          given.pattern,
-          "a pattern is about one line, it cannot hold a line break",
-        );
-      const sandbox = await context.sandbox();
-      const { paths, notes, where } = await candidates(sandbox, given, skip, context.signal);
-      const { matches, more } = await matchesIn(sandbox, paths, given, context);
-      const files = new Set(matches.map(({ path }) => path)).size;
-      const head = `[${more ? "at least " : ""}${plural(matches.length, "matching line")} in ${plural(files, "file")} for ${JSON.stringify(given.pattern)}${where}, ${plural(paths.length, "file")} searched${notes}]`;
-      return fitted(head, await shown(sandbox, matches, given.context ?? 0), maxOutput);
+    plain: {
+      type: "boolean",
+      description: "Take the pattern as plain text instead of a regular expression.",
     },
-  });
-}
+    ignoreCase: { type: "boolean", description: "Take capital and small letters for the same." },
+    path: { type: "string", description: "A directory or a file to search; default the workspace." },
+    glob: {
+      type: "string",
+      description: 'Search only files whose path fits, such as "*.ts" or "src/**/*.py".',
+    },
+    context: { type: "integer", minimum: 0, maximum: 20, description: "Lines to show around each match." },
+  },
+  required: ["pattern"],
+  effect: "read",
+  ...SHARED,
+  run: async (given, context, { maxOutput, skip }) => {
+    if (/[\n\0]/.test(given.pattern))
+      throw new SearchRefusedError(given.pattern, "a pattern is about one line, it cannot hold a line break");
+    const sandbox = await context.sandbox();
+    const { paths, notes, where } = await candidates(sandbox, given, skip, context.signal);
+    const { matches, more } = await matchesIn(sandbox, paths, given, context);
+    const files = new Set(matches.map(({ path }) => path)).size;
+    const head = `[${more ? "at least " : ""}${plural(matches.length, "matching line")} in ${plural(files, "file")} for ${JSON.stringify(given.pattern)}${where}, ${plural(paths.length, "file")} searched${notes}]`;
+    return fitted(head, await shown(sandbox, matches, given.context ?? 0), maxOutput);
+  },
+});
 
 async function candidates(
   { files }: Sandbox,
-  { path = "", glob }: SearchInput,
+  { path = "", glob }: { readonly path?: string; readonly glob?: string },
   skip: readonly string[],
   signal: AbortSignal,
 ): Promise<{ readonly paths: readonly string[]; readonly notes: string; readonly where: string }> {

@@ -6,69 +6,55 @@ import type { SyntaxProblem } from "./syntax.js";
  */
 export function jsonProblem(text: string, loose = false): SyntaxProblem | undefined {
   let at = text.startsWith("\ufeff") ? 1 : 0;
-  const open: ("{" | "[")[] = [];
+  /** The brackets that close what is open, innermost last. */
+  const open: ("}" | "]")[] = [];
   const fail = (message: string, place = at): SyntaxProblem => problemAt(text, place, message);
-  /** What may come next: a value, a key, or what follows a value. `first` right behind a bracket. */
   let expects: "value" | "key" | "after" = "value";
-  let first = false;
+  /** Whether the bracket may close in place of an item: right behind the other one, or behind a comma if loose. */
+  let mayClose = false;
   for (;;) {
     at = afterSpace(text, at, loose);
     if (at < 0) return fail("a comment is not closed", text.length);
     const character = text[at];
+    const close = open.at(-1);
     if (character === undefined) {
-      if (expects === "after" && open.length === 0) return undefined;
-      const inner = open.at(-1);
-      return fail(inner === undefined ? "a value is missing" : `"${inner}" is not closed`);
+      if (close !== undefined) return fail(`"${close === "}" ? "{" : "["}" is not closed`);
+      return expects === "after" ? undefined : fail("a value is missing");
     }
-    if (expects === "after") {
-      const inner = open.at(-1);
-      if (inner === undefined) return fail("something follows the end");
-      if (character === ",") {
-        expects = inner === "{" ? "key" : "value";
-        first = loose;
-        at += 1;
-      } else if (character === (inner === "{" ? "}" : "]")) {
-        open.pop();
-        at += 1;
-      } else return fail(`"," or "${inner === "{" ? "}" : "]"}" is missing`);
-      continue;
-    }
-    const inner = open.at(-1);
-    if (first && inner !== undefined && character === (inner === "{" ? "}" : "]")) {
+    if (character === close && (expects === "after" || mayClose)) {
       open.pop();
       expects = "after";
       at += 1;
-      continue;
-    }
-    first = false;
-    if (expects === "key") {
-      if (character !== '"') return fail("a name in double quotes is missing");
-      const end = endOfString(text, at);
-      if (typeof end !== "number") return fail(end.message, end.place);
-      const colon = afterSpace(text, end, loose);
-      if (text[colon] !== ":") return fail('":" is missing', colon < 0 ? text.length : colon);
-      at = colon + 1;
-      expects = "value";
-      continue;
-    }
-    if (character === "{" || character === "[") {
-      open.push(character);
-      expects = character === "{" ? "key" : "value";
-      first = true;
+    } else if (expects === "after") {
+      if (close === undefined) return fail("something follows the end");
+      if (character !== ",") return fail(`"," or "${close}" is missing`);
+      expects = close === "}" ? "key" : "value";
+      mayClose = loose;
       at += 1;
-      continue;
-    }
-    if (character === '"') {
+    } else if (character === '"') {
       const end = endOfString(text, at);
       if (typeof end !== "number") return fail(end.message, end.place);
       at = end;
+      if (expects === "key") {
+        const colon = afterSpace(text, end, loose);
+        if (text[colon] !== ":") return fail('":" is missing', colon < 0 ? text.length : colon);
+        at = colon + 1;
+      }
+      expects = expects === "key" ? "value" : "after";
+      mayClose = false;
+    } else if (expects === "key") return fail("a name in double quotes is missing");
+    else if (character === "{" || character === "[") {
+      open.push(character === "{" ? "}" : "]");
+      expects = character === "{" ? "key" : "value";
+      mayClose = true;
+      at += 1;
     } else {
       WORD.lastIndex = at;
       const word = WORD.exec(text)?.[0];
       if (word === undefined) return fail("this is not a value");
       at += word.length;
+      expects = "after";
     }
-    expects = "after";
   }
 }
 

@@ -148,20 +148,19 @@ except ValueError as error:
 print(json.dumps(found))
 `;
 
-export async function checkPython(
-  text: string,
-  path: string,
-  sandbox: Sandbox,
-): Promise<readonly SyntaxProblem[] | undefined> {
-  return reported(await probe(sandbox, ["python3", "-I", "-c", PYTHON, path], text));
+async function checkPython(...[text, path, sandbox]: Parameters<Check>): ReturnType<Check> {
+  const result = await probe(sandbox, ["python3", "-I", "-c", PYTHON, path], text);
+  const list = result?.code === 0 ? parseJson(result.stdout) : undefined;
+  if (!Array.isArray(list)) return undefined;
+  return list.map((one: { readonly [field: string]: unknown } | null) => ({
+    line: Number(one?.line) || 1,
+    ...(Number(one?.column) > 0 && { column: Number(one?.column) }),
+    message: String(one?.message).split("\n", 1)[0] ?? "",
+  }));
 }
 
 /** Plain JavaScript, with the Node of the sandbox: as a script, as a module, or as whichever of them it is. */
-export async function checkModules(
-  text: string,
-  path: string,
-  sandbox: Sandbox,
-): Promise<readonly SyntaxProblem[] | undefined> {
+export async function checkModules(...[text, path, sandbox]: Parameters<Check>): ReturnType<Check> {
   if (path.endsWith(".jsx")) return undefined;
   const kinds = ["commonjs", "module"].filter(
     (kind) => path.endsWith(".mjs") === (kind === "module") || path.endsWith(".js"),
@@ -181,11 +180,7 @@ export async function checkModules(
 }
 
 /** Shell scripts, with the shell they ask for. */
-export async function checkShell(
-  text: string,
-  path: string,
-  sandbox: Sandbox,
-): Promise<readonly SyntaxProblem[] | undefined> {
+async function checkShell(...[text, path, sandbox]: Parameters<Check>): ReturnType<Check> {
   const [first = ""] = text.slice(0, 200).split("\n", 1);
   const shell = path.endsWith(".bash") || /^#!.*\bbash\b/.test(first) ? "bash" : "sh";
   const result = await probe(sandbox, [shell, "-n"], text);
@@ -215,15 +210,4 @@ async function probe(
   if (outcome === "lost") throw new SandboxLostError(sandbox.ref.id, why ?? "while a file was checked");
   if ((outcome !== "ok" && outcome !== "error") || code === 127 || code === 126) return undefined;
   return { code, stdout: bufferOf(stdout).toString("utf8"), stderr: bufferOf(stderr).toString("utf8") };
-}
-
-function reported(result: Probe | undefined): readonly SyntaxProblem[] | undefined {
-  if (result?.code !== 0) return undefined;
-  const list = parseJson(result.stdout);
-  if (!Array.isArray(list)) return undefined;
-  return list.map((one: { readonly [field: string]: unknown } | null) => ({
-    line: Number(one?.line) || 1,
-    ...(Number(one?.column) > 0 && { column: Number(one?.column) }),
-    message: String(one?.message).split("\n", 1)[0] ?? "",
-  }));
 }

@@ -36,11 +36,8 @@ export class Tally {
 
   /** Begins a failure: the lines that follow belong to it, and to others that were opened right before it. */
   open(name: string): void {
+    if (this.#lines.length > 0) this.close();
     this.#names.push(name);
-  }
-
-  get hasLines(): boolean {
-    return this.#lines.length > 0;
   }
 
   line(line: string): void {
@@ -69,6 +66,27 @@ export class Tally {
     this.failed = Math.max(this.failed, this.failures.length);
     return this;
   }
+}
+
+/** How a runner prints: counts such as "2 failed", the title of a failure, and lines that end what is said about it. */
+export type Printed = {
+  counts(line: string): readonly string[] | undefined;
+  title(line: string): string | undefined;
+  readonly ends: RegExp;
+};
+
+/** The results in an output that is printed for people, line by line. */
+export function scanned(output: string, { counts, title, ends }: Printed): Tally {
+  const tally = new Tally();
+  for (const line of output.split("\n")) {
+    const [parts, name] = [counts(line), title(line)];
+    tally.countAll(parts ?? []);
+    if (name !== undefined) tally.open(name);
+    else if (parts !== undefined || ends.test(line)) tally.close();
+    else tally.line(line);
+  }
+  tally.close();
+  return tally;
 }
 
 /** The lines up to one that ends them, without the empty ones. */

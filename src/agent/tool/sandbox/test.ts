@@ -3,19 +3,10 @@ import type { Json } from "../../../session/index.js";
 import { parseJson } from "../../../util/index.js";
 import { cutText, MIN_OUTPUT } from "../bound.js";
 import { ToolInputError } from "../error.js";
-import type { Tool } from "../tool.js";
-import { COMMAND, commandFinding, placeOf, type SandboxToolOptions, sandboxTool, wallOf } from "./options.js";
+import { COMMAND, placeOf, sandboxTool, wallOf } from "./options.js";
 import { parseTests, TEST_KINDS, type TestKind, type TestReport } from "./report.js";
 import { notesOf, printedOf, runCommand, shownResult } from "./shell.js";
 import { bufferOf, printable } from "./text.js";
-
-type TestInput = {
-  readonly command?: string;
-  readonly kind?: TestKind;
-  readonly directory?: string;
-  readonly report?: string;
-  readonly timeout?: number;
-};
 
 /** Failures that are recorded, and characters of each. */
 const FAILURES = 100;
@@ -25,48 +16,43 @@ const MESSAGE = 4000;
  * A tool that runs the tests of the project in the session's sandbox, reads their results, and records them as a
  * `validation-report`.
  */
-export function testTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<TestInput>(options, {
-    name: "test",
-    description:
-      "Runs the tests of the project and tells which failed and why. Without a command, the project's own is found out (package.json, Cargo.toml, pytest).",
-    properties: {
-      command: { type: "string", minLength: 1, description: "The command that runs the tests." },
-      kind: {
-        type: "string",
-        enum: [...TEST_KINDS],
-        description: "What the results are printed as; found out if left out.",
-      },
-      directory: { type: "string", description: "Where to run it, relative to the workspace." },
-      report: {
-        type: "string",
-        description: "A file that the command writes its results to, such as JUnit XML.",
-      },
-      timeout: { type: "number", exclusiveMinimum: 0, description: "Seconds after which it is ended." },
+export const testTool = sandboxTool({
+  name: "test",
+  description:
+    "Runs the tests of the project and tells which failed and why. Without a command, the project's own is found out (package.json, Cargo.toml, pytest).",
+  properties: {
+    command: { type: "string", minLength: 1, description: "The command that runs the tests." },
+    kind: {
+      type: "string",
+      enum: [...TEST_KINDS],
+      description: "What the results are printed as; found out if left out.",
     },
-    effect: "write",
-    ...COMMAND,
-    approval: options.approval ?? false,
-    reconcile: commandFinding,
-    run: async (given, context, { maxOutput }) => {
-      const sandbox = await context.sandbox();
-      const directory = placeOf(given.directory ?? "");
-      const command = given.command ?? (await commandIn(sandbox, directory));
-      const written = given.report === undefined ? undefined : placeOf(given.report);
-      const stale = written === undefined ? undefined : await bytesAt(sandbox, written);
-      const result = await runCommand(sandbox, command, context, {
-        wall: wallOf(sandbox, given.timeout),
-        directory,
-        // No colours, no questions, no watching for changes.
-        env: { CI: "true", NO_COLOR: "1" },
-      });
-      const file = written === undefined ? undefined : await freshText(sandbox, written, stale);
-      const report = judgedOf(result, given, file);
-      context.record({ type: "validation-report", name: "tests", ...evidenceOf(report, command, result) });
-      return shownReport(report, result, maxOutput);
+    directory: { type: "string", description: "Where to run it, relative to the workspace." },
+    report: {
+      type: "string",
+      description: "A file that the command writes its results to, such as JUnit XML.",
     },
-  });
-}
+    timeout: { type: "number", exclusiveMinimum: 0, description: "Seconds after which it is ended." },
+  },
+  ...COMMAND,
+  run: async (given, context, { maxOutput }) => {
+    const sandbox = await context.sandbox();
+    const directory = placeOf(given.directory ?? "");
+    const command = given.command ?? (await commandIn(sandbox, directory));
+    const written = given.report === undefined ? undefined : placeOf(given.report);
+    const stale = written === undefined ? undefined : await bytesAt(sandbox, written);
+    const result = await runCommand(sandbox, command, context, {
+      wall: wallOf(sandbox, given.timeout),
+      directory,
+      // No colours, no questions, no watching for changes.
+      env: { CI: "true", NO_COLOR: "1" },
+    });
+    const file = written === undefined ? undefined : await freshText(sandbox, written, stale);
+    const report = judgedOf(result, given.kind, file);
+    context.record({ type: "validation-report", name: "tests", ...evidenceOf(report, command, result) });
+    return shownReport(report, result, maxOutput);
+  },
+});
 
 async function commandIn(sandbox: Sandbox, directory: string): Promise<string> {
   const at = (name: string): string => (directory === "" ? name : `${directory}/${name}`);
@@ -106,7 +92,7 @@ async function freshText(
 
 function judgedOf(
   result: ExecResult,
-  { kind }: TestInput,
+  kind: TestKind | undefined,
   file: Awaited<ReturnType<typeof freshText>> | undefined,
 ): TestReport {
   const given = {
@@ -114,12 +100,10 @@ function judgedOf(
     ...(kind && { kind }),
   };
   const output = `${bufferOf(result.stdout).toString("utf8")}\n${bufferOf(result.stderr).toString("utf8")}`;
-  if (file === undefined) return parseTests(output, given);
-  if ("text" in file) {
-    const report = parseTests(file.text, given);
-    if (report.kind !== "exit-code") return report;
-  }
+  const written = file !== undefined && "text" in file ? parseTests(file.text, given) : undefined;
+  if (written !== undefined && written.kind !== "exit-code") return written;
   const report = parseTests(output, given);
+  if (file === undefined) return report;
   const why = "why" in file ? file.why : "the report could not be read";
   return { ...report, passed: false, notes: [...report.notes, why] };
 }
@@ -169,8 +153,8 @@ function shownReport(report: TestReport, result: ExecResult, most: number): stri
   // Several short messages tell more than a long one.
   const room = Math.min(1500, Math.max(MIN_OUTPUT, Math.floor(most / 8)));
   for (const { name, message } of failures) {
-    const words = message === "" ? "" : `\n${indented(cutText(printedOf(Buffer.from(message)), room))}`;
-    const part = `- ${printable(name.toWellFormed()).slice(0, 300)}${words}`;
+    const words = message === "" ? "" : `\n${cutText(printedOf(Buffer.from(message)), room)}`;
+    const part = `- ${printable(name.toWellFormed()).slice(0, 300)}${words.replaceAll("\n", "\n  ")}`;
     left -= part.length + 1;
     if (left < 0) break;
     parts.push(part);
@@ -178,8 +162,4 @@ function shownReport(report: TestReport, result: ExecResult, most: number): stri
   const more = failures.length - (parts.length - 1);
   if (more > 0) parts.push(`[… ${more} more failures are not shown; the record lists them]`);
   return parts.join("\n");
-}
-
-function indented(text: string): string {
-  return `  ${text.replaceAll("\n", "\n  ")}`;
 }

@@ -11,9 +11,10 @@ export function textOf(bytes: Uint8Array): FileText {
   const buffer = bufferOf(bytes);
   const media = imageOf(buffer);
   if (media !== undefined) return { kind: "image", media };
-  const wide = buffer[0] === 0xff && buffer[1] === 0xfe ? "utf-16le" : undefined;
-  const wideBig = buffer[0] === 0xfe && buffer[1] === 0xff ? "utf-16be" : undefined;
-  const encoding = wide ?? wideBig;
+  const encoding = new Map([
+    ["\u00ff\u00fe", "utf-16le"],
+    ["\u00fe\u00ff", "utf-16be"],
+  ]).get(buffer.toString("latin1", 0, 2));
   if (encoding !== undefined)
     return {
       kind: "text",

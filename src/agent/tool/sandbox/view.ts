@@ -1,15 +1,7 @@
 import { FileError, type Sandbox } from "../../../sandbox/index.js";
 import { content } from "../content.js";
-import type { Tool } from "../tool.js";
 import { listed } from "./list.js";
-import {
-  fileFinding,
-  ONE_FILE,
-  placeOf,
-  type SandboxToolOptions,
-  sandboxTool,
-  shownPlace,
-} from "./options.js";
+import { CHANGE, ONE_FILE, placeOf, sandboxTool, shownPlace } from "./options.js";
 import { bufferOf, linesOf, plural, sizeOf, textOf, windowOf } from "./text.js";
 
 /** Longer files are not taken in whole only to show a hundred lines of them. */
@@ -18,48 +10,44 @@ const LARGEST = 32 * 1024 ** 2;
 const PICTURE = 5_000_000;
 const WINDOW = 100;
 
-type ViewInput = { readonly path: string; readonly start?: number; readonly lines?: number };
-
 /** A tool that shows a window of a file with line numbers, a directory, or a picture. */
-export function viewTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<ViewInput>(options, {
-    name: "view",
-    description: `Shows a file of the workspace: ${WINDOW} lines with their numbers ("12:text"), from the line you name. Of a directory it shows what is in it, of a picture the picture.`,
-    properties: {
-      path: { type: "string", description: "Relative to the workspace." },
-      start: { type: "integer", minimum: 1, description: "The first line to show; default 1." },
-      lines: { type: "integer", minimum: 1, description: `How many lines; default ${WINDOW}.` },
-    },
-    required: ["path"],
-    effect: "read",
-    ...ONE_FILE,
-    run: async ({ path, start = 1, lines = WINDOW }, context, { maxOutput, skip }) => {
-      const sandbox = await context.sandbox();
-      const place = placeOf(path);
-      const { bytes, entry } = await opened(sandbox, place);
-      if (entry.kind === "directory")
-        return listed(sandbox, place, { skip, depth: 1, maxOutput, signal: context.signal });
-      if (bytes === undefined)
-        return `[${place}: ${sizeOf(entry.size)}, too long to view: print a part of it with shell, such as sed -n '1,100p']`;
-      const shown = textOf(bytes);
-      if (shown.kind === "image") {
-        const what = `[${place}: ${shown.media}, ${sizeOf(bytes.length)}]`;
-        if (bytes.length > PICTURE) return `${what.slice(0, -1)}, too large to be shown]`;
-        const data = bufferOf(bytes).toString("base64");
-        const name = place.slice(place.lastIndexOf("/") + 1).toWellFormed();
-        const file = { type: "file", media: shown.media, data, name } as const;
-        return content([{ type: "text", text: what }, file]);
-      }
-      if (shown.kind === "binary") return `[${place}: ${shown.what}, ${sizeOf(bytes.length)}]`;
-      const last = shown.lines.length;
-      if (start > Math.max(1, last))
-        throw new FileError("failed", place, `it has ${last} lines, there is no line ${start}`);
-      const notes = shown.notes.map((note) => `[${note}]`);
-      const room = maxOutput - place.length - notes.join("\n").length - ROOM;
-      return [...notes, windowOf(place, shown.lines, start, lines, room)].join("\n");
-    },
-  });
-}
+export const viewTool = sandboxTool({
+  name: "view",
+  description: `Shows a file of the workspace: ${WINDOW} lines with their numbers ("12:text"), from the line you name. Of a directory it shows what is in it, of a picture the picture.`,
+  properties: {
+    path: { type: "string", description: "Relative to the workspace." },
+    start: { type: "integer", minimum: 1, description: "The first line to show; default 1." },
+    lines: { type: "integer", minimum: 1, description: `How many lines; default ${WINDOW}.` },
+  },
+  required: ["path"],
+  effect: "read",
+  ...ONE_FILE,
+  run: async ({ path, start = 1, lines = WINDOW }, context, { maxOutput, skip }) => {
+    const sandbox = await context.sandbox();
+    const place = placeOf(path);
+    const { bytes, entry } = await opened(sandbox, place);
+    if (entry.kind === "directory")
+      return listed(sandbox, place, { skip, depth: 1, maxOutput, signal: context.signal });
+    if (bytes === undefined)
+      return `[${place}: ${sizeOf(entry.size)}, too long to view: print a part of it with shell, such as sed -n '1,100p']`;
+    const shown = textOf(bytes);
+    if (shown.kind === "image") {
+      const what = `[${place}: ${shown.media}, ${sizeOf(bytes.length)}]`;
+      if (bytes.length > PICTURE) return `${what.slice(0, -1)}, too large to be shown]`;
+      const data = bufferOf(bytes).toString("base64");
+      const name = place.slice(place.lastIndexOf("/") + 1).toWellFormed();
+      const file = { type: "file", media: shown.media, data, name } as const;
+      return content([{ type: "text", text: what }, file]);
+    }
+    if (shown.kind === "binary") return `[${place}: ${shown.what}, ${sizeOf(bytes.length)}]`;
+    const last = shown.lines.length;
+    if (start > Math.max(1, last))
+      throw new FileError("failed", place, `it has ${last} lines, there is no line ${start}`);
+    const notes = shown.notes.map((note) => `[${note}]`);
+    const room = maxOutput - place.length - notes.join("\n").length - ROOM;
+    return [...notes, windowOf(place, shown.lines, start, lines, room)].join("\n");
+  },
+});
 
 const ROOM = 150;
 
@@ -86,36 +74,31 @@ export async function opened(
   return { entry: { kind, size, mode }, bytes: await sandbox.files.read(place) };
 }
 
-type WriteInput = { readonly path: string; readonly text: string };
-
 /** A tool that writes a whole file. */
-export function writeTool(options: SandboxToolOptions = {}): Tool {
-  return sandboxTool<WriteInput>(options, {
-    name: "write",
-    description:
-      "Writes a whole file of the workspace, with the directories on the way; what was in it is replaced. To change a part of a file use edit.",
-    properties: {
-      path: { type: "string", minLength: 1, description: "Relative to the workspace." },
-      text: { type: "string", description: "All that shall be in the file." },
-    },
-    required: ["path", "text"],
-    effect: "write",
-    ...ONE_FILE,
-    reconcile: fileFinding,
-    run: async ({ path, text }, context) => {
-      const sandbox = await context.sandbox();
-      const place = placeOf(path);
-      const there = await sandbox.files.stat(place);
-      const before = there?.kind === "file" ? await opened(sandbox, place) : undefined;
-      await sandbox.files.write(place, text.toWellFormed());
-      const lines = plural(linesOf(text).length, "line");
-      if (there === undefined) return `Created ${place} with ${lines}.`;
-      if (there.kind === "link")
-        return `Replaced the link ${place} by a file with ${lines}; where it led to is as it was.`;
-      const old = before?.bytes === undefined ? undefined : textOf(before.bytes);
-      if (old?.kind !== "text") return `Replaced ${place}: ${lines} now.`;
-      const endings = old.notes.some((note) => note.includes("CRLF")) && !text.includes("\r\n");
-      return `Replaced ${place}: ${lines} now, ${old.lines.length} before.${endings ? " Its line endings were CRLF and are LF now." : ""}`;
-    },
-  });
-}
+export const writeTool = sandboxTool({
+  name: "write",
+  description:
+    "Writes a whole file of the workspace, with the directories on the way; what was in it is replaced. To change a part of a file use edit.",
+  properties: {
+    path: { type: "string", minLength: 1, description: "Relative to the workspace." },
+    text: { type: "string", description: "All that shall be in the file." },
+  },
+  required: ["path", "text"],
+  ...ONE_FILE,
+  ...CHANGE,
+  run: async ({ path, text }, context) => {
+    const sandbox = await context.sandbox();
+    const place = placeOf(path);
+    const there = await sandbox.files.stat(place);
+    const before = there?.kind === "file" ? await opened(sandbox, place) : undefined;
+    await sandbox.files.write(place, text.toWellFormed());
+    const lines = plural(linesOf(text).length, "line");
+    if (there === undefined) return `Created ${place} with ${lines}.`;
+    if (there.kind === "link")
+      return `Replaced the link ${place} by a file with ${lines}; where it led to is as it was.`;
+    const old = before?.bytes === undefined ? undefined : textOf(before.bytes);
+    if (old?.kind !== "text") return `Replaced ${place}: ${lines} now.`;
+    const endings = old.notes.some((note) => note.includes("CRLF")) && !text.includes("\r\n");
+    return `Replaced ${place}: ${lines} now, ${old.lines.length} before.${endings ? " Its line endings were CRLF and are LF now." : ""}`;
+  },
+});
