@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { statusOf } from "../../../runtime/index.js";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import { mock, type Script, type Sdk, type Version, versions } from "../../ai-sdk/testing/sdk.js";
@@ -99,11 +100,14 @@ describe("AI SDK chats", () => {
       "tool-call",
       "approval-ask",
     ]);
+    const asked = await read(use("approval-requested", { approval: { id: "a1" } }));
+    expect(statusOf(asked.session)).toBe("waiting");
     const agreed = await read(
       use("approval-responded", { approval: { id: "a1", approved: true, reason: "fine" } }),
     );
     expect(agreed.session.pending.map(({ type }) => type)).toEqual(["tool-call"]);
     expect(agreed.session.fact).toMatchObject({ type: "note" });
+    expect(statusOf(agreed.session)).toBe("open");
     expect(typesIn(agreed.session)).toEqual([
       "note",
       "message-say",

@@ -37,6 +37,7 @@ function read(foreign: Foreign): Imported {
     tellMessage(message, `${where}[${index}]`, { foreign, arrival, models, left });
   if (around?.rest !== undefined) foreign.notes.add("Other fields of the chat are kept in a note.");
   arrival.rest("chat", around?.rest);
+  arrival.suspend();
   return arrival.imported(name);
 }
 
