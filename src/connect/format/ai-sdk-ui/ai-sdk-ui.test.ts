@@ -258,6 +258,16 @@ describe("AI SDK chats", () => {
     for (const value of ["Rome", "gpt-5", "m2", "done", "data-chart"]) expect(held).toContain(value);
   });
 
+  it("[U8] a list of other things that hold messages is not taken for a chat", () => {
+    const fits = (value: Json): boolean => aiSdkUi.fits(sourceOf("chat.json", value));
+    const said = { role: "user", content: 'a "quoted" } brace' };
+    expect(fits([{ id: "task-1", scenario: { history: [said] } }, said])).toBe(false);
+    expect(fits([{ id: "m1", metadata: { role: { is: "}" } }, role: "user", parts: [] }])).toBe(true);
+    expect(fits([said])).toBe(true);
+    const long = { id: "m1", role: "user", parts: [{ type: "text", text: "x".repeat(70_000) }] };
+    expect(fits([long])).toBe(true);
+  });
+
   it("[U7] what is no list of messages is refused; damaged chats are a session or an ImportError", async () => {
     for (const [value, where] of [
       [7, ""],
