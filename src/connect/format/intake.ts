@@ -12,7 +12,7 @@ export type StartedImport = {
   readonly text?: Content | undefined;
   /** When it began, if the source says so. */
   readonly at?: string | undefined;
-  /** Who began it. Default: a person where they gave the task, else the program that ran. */
+  /** The author of its beginning. Default: the user who gave the task, else the runtime. */
   readonly by?: Principal;
   /** Versions, ids and the harness, as the source names them. */
   readonly detail?: Json | undefined;

@@ -94,7 +94,7 @@ export class Arrival {
   }
 
   add(fact: FactInput): FactId {
-    // What an import notes is no word of a person.
+    // A note of an import does not quote a person.
     const by = fact.type === "note" && { by: "runtime" };
     this.session = this.session.append({ ...by, ...fact, at: this.#at } as FactInput);
     const { id } = this.session;

@@ -390,7 +390,7 @@ describe("files of others", () => {
     expect(authors(asked)).toEqual(["session-start user", "record-import runtime", "message-say user"]);
   });
 
-  it("[K6] wait for whoever was asked and did not answer", () => {
+  it("[K6] wait for an approval that was asked for and not given", () => {
     const arrival = Arrival.start(new Foreign("f", sourceOf("a.json", "{}")), { name: "a" });
     arrival.decide({ pay: 1 }, "approve", "user:ada");
     arrival.suspend();
