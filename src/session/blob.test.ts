@@ -99,6 +99,9 @@ describe("blobs", () => {
     for (const { line } of [
       session.say(word, { by: "agent:planner", role: "user" }),
       session.append({ type: "note", kind: "import-rest", what: "event", value: { word }, by: "runtime" }),
+      session.append({ type: "note", kind: "import-unreadable", value: word, by: "runtime" }),
+      session.append({ type: "run-end", of: id, error: { name: "RejectedError", message: word } }),
+      session.append({ type: "module-exit", of: id, error: { name: "Error", message: word } }),
       session.append({ type: "note", said: word, by: "user:ada" }),
       session.fork("b", { why: word, by: "user" }),
       session.append({

@@ -118,6 +118,18 @@ describe("rath report, retention and erase", () => {
     expect(readFileSync(join(folder, "a.txt"), "utf8")).toMatch(/not legal advice/);
   });
 
+  it("[C7] an erasure names the store that it searched, and one without facts is not a success", async () => {
+    const none = `sqlite:${join(folder, "none.db")}`;
+    for (const sure of [[], ["--yes", "--why", "reference 41"]]) {
+      const said = await rath("erase", "--about", SECRET, "--store", none, ...sure);
+      expect(said.code).toBe(3);
+      expect(said.stdout).toContain(`There are no facts in ${none}`);
+      const json = await rath("erase", "--about", SECRET, "--store", none, "--json", ...sure);
+      expect([json.code, JSON.parse(json.stdout).store]).toEqual([3, none]);
+    }
+    expect((await rath("erase", "--about", SECRET)).stdout).toContain(`In ${url}:`);
+  });
+
   it("[C5] [C4] a floor holds content until a basis is given; without --yes nothing goes", async () => {
     expect((await rath("retention")).stdout).toContain("No floor is set");
     const set = await rath(

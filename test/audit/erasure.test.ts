@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { agent, openRath, policy, RathError, scripted } from "openrath";
+import { agent, approve, openRath, policy, RathError, scripted, statusOf, workflow } from "openrath";
 import { eraseContent, erasedText, findContent, foundText } from "openrath/evidence";
 import { closeIndexes } from "openrath/memory";
 import { openStore } from "openrath/store";
@@ -68,6 +68,23 @@ describe("erasing content", () => {
     for await (const line of reopened.export("work")) lines.push(line);
     expect(lines.join("\n")).not.toContain(SECRET);
     await reopened.close();
+  });
+
+  it("[E3] the reason of a rejection goes, also from the error that the run ended with", async () => {
+    const path = place();
+    const rath = openRath({ store: `sqlite:${path}` });
+    const pay = approve("pay", { euros: 1 });
+    const order = workflow("order", { pay }, (session) => pay.forward(session));
+    await rath.run(order, rath.start("Pay."), { name: "order" });
+    await rath.reject("order", { by: "user:boss", why: `${SECRET} said no` });
+    await expect(rath.resume("order", order)).rejects.toThrow(SECRET);
+    const store = await rath.store();
+    const found = await findContent(store, { about: SECRET });
+    expect(found.fixed).toEqual([]);
+    await eraseContent(store, found, { why, by: "user:dpo", about: SECRET });
+    expect(statusOf(await store.load("order"))).toBe("failed");
+    await rath.close();
+    expect(filesWith(join(path, ".."), SECRET)).toEqual([]);
   });
 
   it("[E2] runs that wait and build on it are named before and after, and cannot go on then; those that ended are counted", async () => {

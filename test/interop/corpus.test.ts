@@ -49,6 +49,18 @@ describe.skipIf(traces.length === 0)("the supplied traces (../shared/data)", () 
     }
   });
 
+  it.each(traces)("[E5] %s says of a person only their words and decisions", async (file) => {
+    const source = sourceOf(file);
+    const imported = await (await formatOf(source)).read(source);
+    const byPeople = new Set<string>();
+    for (const { session } of imported)
+      for (const { fact } of session.history())
+        if (/^user(:|$)/.test(fact.by) && !(fact.type === "session-start" && fact.text !== undefined))
+          byPeople.add(fact.type);
+    for (const type of ["message-say", "approval-give"]) byPeople.delete(type);
+    expect([...byPeople]).toEqual([]);
+  });
+
   it.each(refused)("[E2] %s is refused", async (file) => {
     const source = sourceOf(file);
     const read = async (): Promise<unknown> => (await formatOf(source)).read(source);

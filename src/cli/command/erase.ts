@@ -39,12 +39,16 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   });
   shell.clear();
   const floor = await floorOf(store, found.erasable);
+  const { url } = shell;
+  // Another folder was meant, or everything is gone: then "nothing was found" must not pass for success.
+  const searched = found.read.facts > 0;
+  const where = searched ? `In ${url}:` : `There are no facts in ${url}: name the store with --store.`;
   if (!sure) {
-    shell.tell({ erased: false, found, ...(floor !== undefined && { floor }) });
-    if (shell.json) return 0;
-    await shell.write(plain(foundText(found, floor)));
+    shell.tell({ store: url, erased: false, found, ...(floor !== undefined && { floor }) });
+    if (shell.json) return searched ? 0 : 3;
+    await shell.write(plain(`${where}\n${foundText(found, floor)}`));
     if (found.erasable.length > 0) shell.hint("the same with --yes --why … erases it; there is no way back");
-    return 0;
+    return searched ? 0 : 3;
   }
   const report = await eraseContent(store, found, {
     why: why as string,
@@ -53,9 +57,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   });
   const sound = report.check.findings.length === 0;
   const remains = remainsOf(report);
-  shell.tell({ ...report, erased: true, remains, pieces: report.erased });
-  if (!shell.json) await shell.write(plain(erasedText(report)));
+  shell.tell({ store: url, ...report, erased: true, remains, pieces: report.erased });
+  if (!shell.json) await shell.write(plain(`${where}\n${erasedText(report)}`));
   if (sound && report.erased.length > 0) shell.hint("rath verify", "rath report");
   // Content that is still there must not pass for erased.
-  return sound && !remains ? 0 : 3;
+  return searched && sound && !remains ? 0 : 3;
 }

@@ -12,6 +12,7 @@ export type StartedImport = {
   readonly text?: Content | undefined;
   /** When it began, if the source says so. */
   readonly at?: string | undefined;
+  /** The author of its beginning. Default: the user who gave the task, else the runtime. */
   readonly by?: Principal;
   /** Versions, ids and the harness, as the source names them. */
   readonly detail?: Json | undefined;
@@ -21,7 +22,7 @@ export type StartedImport = {
 export function startImport(
   source: Source,
   format: string,
-  { name, text, at = UNKNOWN_TIME, by = "user", detail }: StartedImport,
+  { name, text, at = UNKNOWN_TIME, by = text === undefined ? "runtime" : "user", detail }: StartedImport,
 ): Session {
   const secret = secretFrom(source.bytes, name);
   return Session.start(text, { nonce: `${source.digest}/${name}`, at, by, secret }).append({

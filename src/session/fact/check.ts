@@ -167,7 +167,8 @@ export function mayBePersonal(fact: Fields): boolean {
 
 /**
  * Facts by people, messages in the role of a user by anybody, questions with arguments that a person changed, failures in the
- * words of a person, what goes into or out of a memory, and what an import kept without knowing what it is.
+ * words of a person, errors that a module or a run ended with, what goes into or out of a memory, and what an import kept
+ * without knowing what it is.
  */
 function isOfPerson({ type, by, role, kind, edited, name, error }: Fields): boolean {
   if (isPerson(by as string) || isSaidByPerson(error)) return true;
@@ -175,11 +176,15 @@ function isOfPerson({ type, by, role, kind, edited, name, error }: Fields): bool
     case "message-say":
       return role === "user";
     case "note":
-      return kind === "import-rest";
+      return kind === "import-rest" || kind === "import-unreadable";
     case "approval-ask":
       return edited !== undefined;
     case "step-call":
       return OF_MEMORY.test(name as string);
+    case "module-exit":
+    case "run-end":
+      // An error often repeats what a person said. That a run was cancelled must be known when its words are gone.
+      return error !== undefined && (error as Partial<Failure> | null)?.code !== "cancelled";
     default:
       return false;
   }

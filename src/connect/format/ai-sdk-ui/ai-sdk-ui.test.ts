@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { statusOf } from "../../../runtime/index.js";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import { mock, type Script, type Sdk, type Version, versions } from "../../ai-sdk/testing/sdk.js";
@@ -99,11 +100,14 @@ describe("AI SDK chats", () => {
       "tool-call",
       "approval-ask",
     ]);
+    const asked = await read(use("approval-requested", { approval: { id: "a1" } }));
+    expect(statusOf(asked.session)).toBe("waiting");
     const agreed = await read(
       use("approval-responded", { approval: { id: "a1", approved: true, reason: "fine" } }),
     );
     expect(agreed.session.pending.map(({ type }) => type)).toEqual(["tool-call"]);
     expect(agreed.session.fact).toMatchObject({ type: "note" });
+    expect(statusOf(agreed.session)).toBe("open");
     expect(typesIn(agreed.session)).toEqual([
       "note",
       "message-say",
@@ -252,6 +256,16 @@ describe("AI SDK chats", () => {
     expectAllHeld(chatOf, [session], isWord);
     const held = heldIn([session]);
     for (const value of ["Rome", "gpt-5", "m2", "done", "data-chart"]) expect(held).toContain(value);
+  });
+
+  it("[U8] a list of other things that hold messages is not taken for a chat", () => {
+    const fits = (value: Json): boolean => aiSdkUi.fits(sourceOf("chat.json", value));
+    const said = { role: "user", content: 'a "quoted" } brace' };
+    expect(fits([{ id: "task-1", scenario: { history: [said] } }, said])).toBe(false);
+    expect(fits([{ id: "m1", metadata: { role: { is: "}" } }, role: "user", parts: [] }])).toBe(true);
+    expect(fits([said])).toBe(true);
+    const long = { id: "m1", role: "user", parts: [{ type: "text", text: "x".repeat(70_000) }] };
+    expect(fits([long])).toBe(true);
   });
 
   it("[U7] what is no list of messages is refused; damaged chats are a session or an ImportError", async () => {

@@ -1,7 +1,8 @@
 import type { Json } from "../../../session/index.js";
+import { parseJson } from "../../../util/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { FieldReader, isFields } from "../fields.js";
-import { beginsLike, defineImport, type Foreign } from "../foreign.js";
+import { beginning, beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival } from "../trajectory/arrival.js";
 import { ModelMessages, tellUiMessage } from "./message.js";
 
@@ -15,11 +16,28 @@ export const aiSdkUi: ImportFormat = defineImport({
   name: "ai-sdk-ui",
   title: "AI SDK chats (UI messages or model messages, JSON)",
   fits: (source) =>
-    beginsLike(source, LIST, SPEAKER, /"(parts|content)"\s*:/) ||
+    (beginsLike(source, LIST, SPEAKER, /"(parts|content)"\s*:/) && speaks(beginning(source))) ||
     (beginsLike(source, /^\s*\{/, CHAT, SPEAKER, /"parts"\s*:\s*\[/) && !beginsLike(source, /\}\r?\n\{/)),
   quoteUnsafe: true,
   read,
 });
+
+/**
+ * Whether the first object of a list has a role of its own: lists of other things hold messages further in. An object
+ * that does not end in this text may have one.
+ */
+function speaks(text: string): boolean {
+  const start = text.indexOf("{");
+  let depth = 0;
+  for (const { 0: token, index } of text.slice(start).matchAll(/"(?:[^"\\]|\\.)*"|[{}]/gs)) {
+    if (token === "{") depth += 1;
+    else if (token === "}" && --depth === 0) {
+      const first = parseJson(text.slice(start, start + index + 1));
+      return isFields(first) && typeof first.role === "string";
+    }
+  }
+  return true;
+}
 
 function read(foreign: Foreign): Imported {
   const whole = foreign.json();
@@ -37,6 +55,7 @@ function read(foreign: Foreign): Imported {
     tellMessage(message, `${where}[${index}]`, { foreign, arrival, models, left });
   if (around?.rest !== undefined) foreign.notes.add("Other fields of the chat are kept in a note.");
   arrival.rest("chat", around?.rest);
+  arrival.suspend();
   return arrival.imported(name);
 }
 

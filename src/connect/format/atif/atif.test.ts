@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { Json, Session } from "../../../session/index.js";
+import { type Json, Session } from "../../../session/index.js";
 import { campaign } from "../../../session/testing/campaign.js";
 import { openStore } from "../../../store/index.js";
 import { ImportError, type Imported } from "../exchange.js";
@@ -195,6 +195,30 @@ describe("a session as ATIF", () => {
     });
     const known = JSON.stringify(document);
     for (const { id } of session.history()) expect(known).toContain(id);
+    await store.close();
+  });
+
+  it("[W5] leaves the total cost out where a call has no price, also one of an embedded trajectory", async () => {
+    const store = await openStore("memory:");
+    const replied = (on: Session, cost?: number): Session => {
+      const asked = on.append({ type: "model-call", model: "m" });
+      return asked.append({
+        type: "model-reply",
+        of: asked.id,
+        content: "Yes.",
+        finish: "stop",
+        usage: { input: 5, output: 3 },
+        ...(cost !== undefined && { cost }),
+      });
+    };
+    const metricsOf = async (session: Session): Promise<Loose> =>
+      (parsed((await atifExport.write({ session, store })) as string) as Loose).final_metrics;
+    const priced = replied(Session.start("Is it?"), 0.5);
+    expect(await metricsOf(replied(priced, 0.25))).toMatchObject({ total_cost_usd: 0.75 });
+    expect(await metricsOf(replied(priced))).not.toHaveProperty("total_cost_usd");
+    expect(await metricsOf(replied(priced))).toMatchObject({ total_prompt_tokens: 10 });
+    const beside = replied(priced.fork("beside"));
+    expect(await metricsOf(replied(priced, 0.25).merge(beside))).not.toHaveProperty("total_cost_usd");
     await store.close();
   });
 

@@ -1,7 +1,7 @@
-import type { FactOf, Json, Session } from "../../../session/index.js";
+import { type Cost, costWith, type FactOf, type Json, type Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { ExportError, type ExportFormat, type Subject } from "../exchange.js";
-import { type Fields, isFields, own } from "../fields.js";
+import { amountIn, type Fields, fieldsIn, isFields, own } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Side, type Told } from "../trajectory/line.js";
 import { type Turn, turnsOf } from "../trajectory/turn.js";
@@ -62,7 +62,8 @@ class Writer {
     for (const merge of found.merges) for (const one of this.#lines.sidesOf(merge)) embed(one);
     const turns = turnsOf(found.rest, this.#lines);
     if (side !== undefined && found.header === undefined) this.#copy(side, above, places, steps);
-    let [fresh, cost] = [false, 0];
+    let fresh = false;
+    let cost: Cost = 0;
     for (const turn of turns) {
       if (isEmpty(turn) && found.header !== undefined) continue;
       fresh = true;
@@ -71,7 +72,7 @@ class Writer {
     }
     inside.sort((one, other) => one.place - other.place);
     for (const { document } of inside)
-      cost += Number((document.final_metrics as Fields | undefined)?.total_cost_usd ?? 0);
+      cost = costWith(cost, amountIn(fieldsIn(document, "final_metrics"), "total_cost_usd"));
     const header = found.header ?? this.#header(line, head, side, turns);
     const { final_metrics: metrics, extra, notes, continued_trajectory_ref: continued, ...first } = header;
     const totals =
@@ -156,22 +157,25 @@ function toolsOf(configured: readonly FactOf<"agent-configure">[]): readonly Jso
   return [...tools.values()];
 }
 
-function totalsOf(steps: readonly Fields[], inside: number): Fields {
-  let [prompt, completion, cached, cost] = [0, 0, 0, inside];
+/** The sums over all steps. The cost is left out as soon as one call has no price. */
+function totalsOf(steps: readonly Fields[], inside: Cost): Fields {
+  let [prompt, completion, cached] = [0, 0, 0];
+  let cost = inside;
   for (const { metrics } of steps) {
-    const { prompt_tokens, completion_tokens, cached_tokens, cost_usd } = (metrics ?? {}) as {
+    if (metrics === undefined) continue;
+    const { prompt_tokens, completion_tokens, cached_tokens, cost_usd } = metrics as {
       [key: string]: number;
     };
     prompt += prompt_tokens ?? 0;
     completion += completion_tokens ?? 0;
     cached += cached_tokens ?? 0;
-    cost += cost_usd ?? 0;
+    cost = costWith(cost, cost_usd);
   }
   return {
     total_prompt_tokens: prompt,
     total_completion_tokens: completion,
     total_cached_tokens: cached,
-    total_cost_usd: cost,
+    ...(cost !== null && { total_cost_usd: cost }),
     total_steps: steps.length,
   };
 }

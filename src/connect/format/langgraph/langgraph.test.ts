@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import type { BaseCheckpointSaver, CheckpointTuple } from "@langchain/langgraph-checkpoint";
 import { afterAll, expect, it } from "vitest";
+import { whichBranch } from "../../../evidence/audit/index.js";
 import { statusOf } from "../../../runtime/index.js";
 import { digestOf, type Session } from "../../../session/index.js";
+import { openStore } from "../../../store/index.js";
 import { openDatabase } from "../../../store/sqlite/driver.js";
 import { rathSaver } from "../../langgraph/index.js";
 import { postgresSaver, startPostgres } from "../../langgraph/testing/postgres.js";
@@ -123,6 +125,28 @@ it("[L2] what was imported is read as LangGraph's own saver read it, and goes on
   expect((await graph.getState(config)).values.answers).toEqual(["by hand", "by hand", "4", "5", "6"]);
   expect((await ours.store.check()).findings).toEqual([]);
   await ours.close();
+});
+
+it("[L9] branches that a thread left are gathered, and the newest line goes on", async () => {
+  const saver = new MemorySaver();
+  await played(saver);
+  const [branched] = await langgraph.read(await sqliteOf(saver));
+  const session = branched?.session as Session;
+  const merge = [...session.history()].find(({ fact }) => fact.type === "branch-merge") as Session;
+  expect(merge.fact).toMatchObject({ adopt: "none", by: "runtime:langgraph" });
+  expect(merge.parents.map(({ branch }) => branch)).toEqual(["main", "fork-1"]);
+  // The answers of the left branch are on it alone.
+  const said = (one: Session | undefined): string => JSON.stringify(one?.transcript);
+  expect(said(merge.parents[1])).toContain("Done: 1, 2, 3.");
+  expect(said(session)).not.toContain("Done: 1, 2, 3.");
+  expect(session.transcript.slice(0, merge.parents[0]?.transcript.length)).toEqual(
+    merge.parents[0]?.transcript,
+  );
+  const store = await openStore("memory:");
+  await store.save(session, { name: "branched" });
+  const { answer } = await whichBranch(store, "branched");
+  expect(answer).toContain("preferred none");
+  expect(answer).not.toMatch(/adopted|rejected/);
 });
 
 it("[L8] a thread that is interrupted waits, and waits no longer once it goes on", async () => {

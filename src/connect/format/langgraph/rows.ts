@@ -40,6 +40,8 @@ export type Rows = {
   readonly odd: readonly OddRow[];
 };
 
+const GATHERED = "the branches of the thread are gathered so that one session has them all";
+
 /** A session for each thread, made as our own saver would have made it. */
 export async function sessionsOf(
   source: Source,
@@ -70,7 +72,7 @@ async function threadOf(
   thread: string,
   told: readonly string[],
 ): Promise<Imported> {
-  const checkpoints = [...rows.checkpoints].sort((one, other) => compareText(one.id, other.id));
+  const checkpoints = inOrder(rows.checkpoints);
   const notes = [...told];
   const first = timeOf(checkpoints[0]);
   const scribe = new Scribe(new Ledger(), async (id) => {
@@ -118,8 +120,8 @@ async function threadOf(
     others.length === 0
       ? current
       : current.merge(others, {
-          adopt: "ours",
-          why: "all branches of the thread",
+          adopt: "none",
+          why: GATHERED,
           by: "runtime:langgraph",
           at,
         });
@@ -138,6 +140,24 @@ async function threadOf(
   const opaque = checkpoints.filter(({ values }) => [...values.values()].some(({ binary }) => binary)).length;
   if (opaque > 0) notes.push(`${opaque} checkpoints have values that only their serializer can read`);
   return { name: nameOfThread(thread, PREFIX), session, notes };
+}
+
+/**
+ * The oldest first, but for branches that the thread left: they come after the line of the newest checkpoint, so that
+ * this line is the one that did not fork, and goes on where the branches are gathered.
+ */
+function inOrder(rows: readonly CheckpointRow[]): readonly CheckpointRow[] {
+  const sorted = [...rows].sort((one, other) => compareText(one.id, other.id));
+  const roots = sorted.filter(({ namespace }) => namespace === "");
+  const byId = new Map(roots.map((row) => [row.id, row]));
+  const line = new Set<string>();
+  for (let row = roots.at(-1); row !== undefined && !line.has(row.id); row = byId.get(row.parent ?? ""))
+    line.add(row.id);
+  const isLeft = (row: CheckpointRow): boolean => {
+    const root = row.namespace === "" ? row.id : rootOf(row);
+    return root !== undefined && !line.has(root);
+  };
+  return [...sorted.filter((row) => !isLeft(row)), ...sorted.filter(isLeft)];
 }
 
 /** A thread whose newest checkpoint was interrupted waits for an answer to each interrupt. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { statusOf } from "../../../runtime/index.js";
 import type { Json, Session } from "../../../session/index.js";
 import { openStore } from "../../../store/index.js";
 import { ImportError, type Imported } from "../exchange.js";
@@ -126,6 +127,7 @@ describe("run states of the OpenAI Agents SDK", () => {
       ["tool-call", "weather"],
       ["approval-ask", "weather"],
     ]);
+    expect(statusOf(session)).toBe("waiting");
     const ask = [...session.history()].find(({ fact }) => fact.type === "approval-ask");
     expect(ask?.fact).toMatchObject({
       of: session.pending[0]?.id,

@@ -46,6 +46,7 @@ function read(foreign: Foreign): Imported {
   });
   const reader = new StateReader(foreign);
   reader.read(arrival, state, "", 0);
+  arrival.suspend();
   return arrival.imported(name, reader.notes);
 }
 

@@ -239,8 +239,8 @@ export class Builder {
   }
 
   #fork(span: ReadSpan, name: string, left: FieldReader, at: string): Begun {
-    const [link] = span.links;
-    const from = link === undefined ? undefined : this.#branchOf.get(link.spanId);
+    // A fork before all other spans has nothing to link to; it leaves the branch of the span around it.
+    const from = this.#branchOf.get(span.links[0]?.spanId ?? span.parentId ?? "");
     if (from !== undefined) this.#branch = from;
     const forked = this.#head.fork(name, { at, by: "runtime", ...defined({ why: left.text(OURS.why) }) });
     this.#branch = name;

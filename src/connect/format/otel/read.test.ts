@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { FactOf, Json, Session } from "../../../session/index.js";
+import { type FactOf, type Json, Session } from "../../../session/index.js";
 import { openStore, type Store } from "../../../store/index.js";
 import { versions } from "../../ai-sdk/testing/sdk.js";
 import { ImportError, type Imported } from "../exchange.js";
@@ -456,6 +456,29 @@ describe("reading spans", () => {
     expect(words(made)).toEqual(words(session));
     expect(all(made, "branch-merge")).toMatchObject([{ adopt: "ours", why: "swordfish was found" }]);
     expect(all(made, "branch-fork").map(({ why }) => why)).toContain("in case swordfish bites");
+  });
+
+  it("[I12] branches that left a session before its first span leave it there again", async () => {
+    const begun = Session.start("Book a flight.");
+    const [one, ...others] = ["trial-0", "trial-1", "trial-2"].map((name) => {
+      const asked = begun.fork(name).append({ type: "model-call", model: "m" });
+      return asked.append({
+        type: "model-reply",
+        of: asked.id,
+        content: `Done on ${name}.`,
+        finish: "stop",
+        usage: { input: 1, output: 1 },
+      });
+    }) as [Session, ...Session[]];
+    const gathered = one.merge(others, { adopt: "none", by: "runtime" });
+    const document = await otelExport.write({ name: "trials", session: gathered, store }, { content: true });
+    const [only] = await read(document as string);
+    const made = only?.session as Session;
+    const forks = [...made.history()].filter(({ fact }) => fact.type === "branch-fork");
+    expect(forks.map(({ parents: [from] }) => from?.branch)).toEqual(["main", "main", "main"]);
+    expect(new Set(forks.map(({ parentIds: [from] }) => from)).size).toBe(1);
+    expect(all(made, "branch-merge")).toMatchObject([{ adopt: "none" }]);
+    expect(made.transcript.filter(({ role }) => role === "assistant")).toEqual([]);
   });
 
   it("[I11] a merge that does not say what it adopted prefers none", async () => {

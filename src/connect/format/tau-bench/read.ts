@@ -65,7 +65,7 @@ function sessionOf(task: Json, runs: readonly Run[], foreign: Foreign): Imported
   const shared = trials.every((run) => isSame(run.task, first.task)) ? first.task : undefined;
   const name = `task-${task}`;
   const trunk = Arrival.start(foreign, { name, detail: { task } });
-  if (shared !== undefined) trunk.add({ type: "note", kind: "task", task: shared });
+  trunk.rest("task", shared);
   // The policy is the same in all trials: it belongs to the task.
   const [policy] = first.messages;
   const together = policy?.role === "system" && trials.every((run) => isSame(run.messages[0], policy));
@@ -76,8 +76,7 @@ function sessionOf(task: Json, runs: readonly Run[], foreign: Foreign): Imported
     times.set(run.trial, before + 1);
     const again = before === 0 ? "" : before === 1 ? "-again" : `-again-${before}`;
     const branch = trunk.fork(trunk.session, `trial-${run.trial}${again}`);
-    if (shared === undefined && run.task !== undefined)
-      branch.add({ type: "note", kind: "task", task: run.task });
+    if (shared === undefined) branch.rest("task", run.task);
     for (const [index, message] of run.messages.entries())
       if (index > 0 || !together) tell(branch, message, `${run.where}.traj[${index}]`, foreign);
     judge(branch, run);

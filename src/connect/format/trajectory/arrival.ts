@@ -94,7 +94,9 @@ export class Arrival {
   }
 
   add(fact: FactInput): FactId {
-    this.session = this.session.append({ ...fact, at: this.#at } as FactInput);
+    // A note of an import does not quote a person.
+    const by = fact.type === "note" && { by: "runtime" };
+    this.session = this.session.append({ ...by, ...fact, at: this.#at } as FactInput);
     const { id } = this.session;
     if (SAID.has(fact.type)) this.#span = { from: this.#span?.from ?? id, to: id };
     return id;
@@ -192,6 +194,14 @@ export class Arrival {
   keepBroken(): void {
     this.session = this.#foreign.keepBroken(this.session);
     this.#since = this.session;
+  }
+
+  /** Where somebody is still asked, the session waits for them, as a suspended run does. */
+  suspend(): void {
+    const waiting = this.session.pending.flatMap(({ id, type }) => (type === "approval-ask" ? [id] : []));
+    if (waiting.length === 0) return;
+    const [start] = this.session.history();
+    this.add({ type: "run-suspend", of: (start ?? this.session).id, waiting });
   }
 
   imported(name: string, notes: readonly string[] = []): Imported {

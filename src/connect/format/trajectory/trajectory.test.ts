@@ -1,7 +1,8 @@
 import { Validator } from "@cfworker/json-schema";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { type Fact, type FactInput, type Json, Session } from "../../../session/index.js";
+import { statusOf } from "../../../runtime/index.js";
+import { digestOf, type Fact, type FactInput, type Json, Session } from "../../../session/index.js";
 import { campaign } from "../../../session/testing/campaign.js";
 import { sampleFacts } from "../../../session/testing/facts.js";
 import { programs, run } from "../../../session/testing/program.js";
@@ -370,6 +371,34 @@ describe("files of others", () => {
     many.lines();
     expect(many.warnings.size).toBe(21);
     expect([...many.warnings].at(-1)).toBe("80 more lines are unreadable.");
+  });
+
+  it("[K5] say of a person only what the file says of one", async () => {
+    const begun = Arrival.start(new Foreign("f", sourceOf("a.json", "{}")), { name: "a" });
+    begun.add({ type: "note", kind: "task", task: { user: "mia" } });
+    begun.say("assistant", "Hello.");
+    const asked = Arrival.start(new Foreign("f", sourceOf("a.json", "{}")), { name: "a", text: "Book it." });
+    asked.say("user", "Thanks.");
+    const authors = (arrival: Arrival): unknown[] =>
+      [...arrival.session.history()].map(({ fact }) => `${fact.type} ${fact.by}`);
+    expect(authors(begun)).toEqual([
+      "session-start runtime",
+      "record-import runtime",
+      "note runtime",
+      "message-say agent",
+    ]);
+    expect(authors(asked)).toEqual(["session-start user", "record-import runtime", "message-say user"]);
+  });
+
+  it("[K6] wait for an approval that was asked for and not given", () => {
+    const arrival = Arrival.start(new Foreign("f", sourceOf("a.json", "{}")), { name: "a" });
+    arrival.decide({ pay: 1 }, "approve", "user:ada");
+    arrival.suspend();
+    expect(statusOf(arrival.session)).toBe("open");
+    const of = arrival.add({ type: "approval-ask", what: { pay: 2 }, digest: digestOf("2") });
+    arrival.suspend();
+    expect(statusOf(arrival.session)).toBe("waiting");
+    expect(arrival.session.fact).toMatchObject({ waiting: [of], by: "runtime" });
   });
 
   it("[G1] are told from the rest", () => {
