@@ -25,7 +25,7 @@ import {
   type RunSettings,
 } from "./rath-options.js";
 import { Observers } from "./run/observers.js";
-import type { Observation } from "./run/options.js";
+import type { Observation, RunServices } from "./run/options.js";
 import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
 import { Secrets } from "./secrets.js";
@@ -62,24 +62,19 @@ export class Rath {
       sandboxes: options.sandboxes ?? {},
       secret: (name) => secrets.get(name),
     });
-    this.#runs = new Runs(
-      {
-        services: this.services,
-        prices: options.prices ?? {},
-        policies: policiesOf(options.policy),
-        secrets,
-        pool: this.#pool,
-        observe: (observation) => this.#observers.tell(observation),
-        outer: store === undefined ? undefined : this,
-      },
-      { budget: options.budget, store: open },
-    );
-    this.#people = new People({
-      store: open,
-      secrets,
+    const shared: RunServices = {
+      open,
+      budget: options.budget,
       services: this.services,
-      answered: () => this.#runs.poke(),
-    });
+      prices: options.prices ?? {},
+      policies: policiesOf(options.policy),
+      secrets,
+      pool: this.#pool,
+      observe: (observation) => this.#observers.tell(observation),
+      outer: store === undefined ? undefined : this,
+    };
+    this.#runs = new Runs(shared);
+    this.#people = new People(shared, () => this.#runs.poke());
   }
 
   /** Where sessions are kept; opened when it is first needed. */

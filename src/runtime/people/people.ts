@@ -1,37 +1,30 @@
 import type { FactId, FactOf, Json, Principal } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { RefusedError } from "../given.js";
+import type { RunServices } from "../run/options.js";
 import { answerName } from "../run/writer.js";
-import type { Secrets } from "../secrets.js";
-import type { Services } from "../services.js";
 import { recordedRun } from "../tape/recorded.js";
 import { type AnswerOptions, giveAnswer, type MakeAnswer, requestsOf, revokeAnswer } from "./answer.js";
 import { type Awaited, describeAsk, describeDoubt } from "./awaited.js";
 import { type Approval, type Decision, requireDecision, type Settle, type TakeOver } from "./decision.js";
 import { doubtAbout } from "./doubt.js";
 
-type PeopleHost = {
-  readonly store: () => Promise<Store>;
-  readonly secrets: Secrets;
-  readonly services: Services;
-  /** Called after each answer: a run in this process may wait for it. */
-  readonly answered: () => void;
-};
-
 /**
  * The requests to people and their answers. An answer is kept in the store, where the run that asked finds it: now, or when
  * it is resumed.
  */
 export class People {
-  readonly #host: PeopleHost;
+  readonly #host: RunServices;
+  readonly #answered: () => void;
 
-  constructor(host: PeopleHost) {
+  /** @param answered called after each answer: a run in this process may wait for it */
+  constructor(host: RunServices, answered: () => void) {
     this.#host = host;
+    this.#answered = answered;
   }
 
   async pending(nameOrId: string): Promise<readonly Awaited[]> {
-    const store = await this.#host.store();
+    const store = await this.#host.open();
     const run = await recordedRun(store, nameOrId);
     const heads = run === undefined || run.over ? [nameOrId] : run.leaves;
     const awaited: Awaited[] = [];
@@ -64,9 +57,9 @@ export class People {
 
   async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
     requireDecision(decision, "revoke", nameOrId);
-    const { store, secrets, services } = this.#host;
+    const { open, secrets, services } = this.#host;
     const now = services.now();
-    return revokeAnswer(await store(), nameOrId, { ...decision, now }, (fact) => secrets.conceal(fact).value);
+    return revokeAnswer(await open(), nameOrId, { ...decision, now }, (fact) => secrets.conceal(fact).value);
   }
 
   async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
@@ -127,11 +120,11 @@ export class People {
   }
 
   async #answer(nameOrId: string, options: Omit<AnswerOptions, "now">, make: MakeAnswer): Promise<FactId> {
-    const { store, secrets, services, answered } = this.#host;
+    const { open, secrets, services } = this.#host;
     // A person may type a secret too.
     const conceal: MakeAnswer = (...asked) => secrets.conceal(make(...asked)).value;
-    const id = await giveAnswer(await store(), nameOrId, { ...options, now: services.now() }, conceal);
-    answered();
+    const id = await giveAnswer(await open(), nameOrId, { ...options, now: services.now() }, conceal);
+    this.#answered();
     return id;
   }
 }

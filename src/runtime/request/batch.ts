@@ -1,6 +1,6 @@
 import { type Draft, drafted, dueOf, parentsOf, type Session } from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
-import { type Answer, sessionOf } from "../people/mailbox.js";
+import { type Answer, sessionOf } from "../run/answers.js";
 import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";

@@ -1,4 +1,4 @@
-import type { BodyOutcome } from "./ending.js";
+import { type BodyOutcome, makeEnd, makeSuspension, recordedSuspension } from "./ending.js";
 import type { Run } from "./run.js";
 
 /** Milliseconds that a cancelled body has for work of its own that it awaits. */
@@ -47,18 +47,19 @@ export class Live {
     const run = this.#run;
     run.turns.occupy();
     run.watch(
-      run.ending.end(body).then((end) => {
+      makeEnd(run, body).then((end) => {
         if (end !== undefined) run.settle("ended", end);
       }),
     );
   }
 
   #suspend(): void {
-    const { ending, recorder, writer } = this.#run;
-    const recorded = writer.fresh ? undefined : ending.recordedSuspension();
-    const suspended = recorded ?? ending.suspension();
+    const run = this.#run;
+    const { recorder, writer } = run;
+    const recorded = writer.fresh ? undefined : recordedSuspension(run);
+    const suspended = recorded ?? makeSuspension(run);
     recorder.stop("suspended");
-    const settle = (): void => this.#run.settle("suspended", suspended);
+    const settle = (): void => run.settle("suspended", suspended);
     if (recorded !== undefined) settle();
     else void recorder.flush().then(settle, () => {});
   }

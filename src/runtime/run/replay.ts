@@ -3,7 +3,7 @@ import { TapeEndedError } from "../error.js";
 import type { RequestBatch } from "../request/batch.js";
 import { Queue } from "../tape/queue.js";
 import type { Entry, Tape } from "../tape/tape.js";
-import type { BodyOutcome } from "./ending.js";
+import { type BodyOutcome, endFactOf, recordedEnd, recordedSuspension } from "./ending.js";
 import type { Mode } from "./options.js";
 import { divergence } from "./program.js";
 import type { Run } from "./run.js";
@@ -98,13 +98,12 @@ export class Replay {
   /** The run comes to rest where the record does, or goes on. */
   #rest(mode: Mode, body: BodyOutcome | undefined, end: Entry | undefined): void {
     const run = this.#run;
-    const { ending } = run;
-    const ended = body && ending.recordedEnd(body);
+    const ended = body && recordedEnd(run, body);
     if (ended !== undefined) run.settle("ended", ended);
     else if (mode === "what-if" || (mode === "resume" && end === undefined)) run.goLive();
-    else if (body !== undefined && end !== undefined) run.fail(divergence(run, end, ending.fact(body)));
+    else if (body !== undefined && end !== undefined) run.fail(divergence(run, end, endFactOf(run, body)));
     else {
-      const suspended = body === undefined ? ending.recordedSuspension() : undefined;
+      const suspended = body === undefined ? recordedSuspension(run) : undefined;
       if (suspended !== undefined) run.settle("suspended", suspended);
       else run.fail(this.#tapeEnded());
     }

@@ -12,7 +12,7 @@ import { Answers } from "./answers.js";
 import { type Beginning, beginningOf } from "./beginning.js";
 import { Ledger, requireBudgetLeft } from "./budget.js";
 import { Cancellation } from "./cancellation.js";
-import { type BodyOutcome, checkedOutcome, Ending, failureIn } from "./ending.js";
+import { type BodyOutcome, checkedOutcome, failureIn } from "./ending.js";
 import { RunLease } from "./lease.js";
 import { Live } from "./live.js";
 import { bracketed, limited } from "./modules.js";
@@ -47,7 +47,6 @@ export class Run {
   /** The batches that are not done. */
   readonly batches = new Set<RequestBatch>();
   beginning!: Beginning;
-  ending!: Ending;
   /** How the body came out, once it has. */
   body: BodyOutcome | undefined;
   /** Whether it has come to rest, and its result is known. */
@@ -107,7 +106,6 @@ export class Run {
       this.#requireOpen();
       this.writer.begin(this.lease.current, tape !== undefined && mode !== "what-if");
       this.beginning = beginningOf(this);
-      this.ending = new Ending(this);
       if (tape === undefined) await this.recorder.flush();
       this.#requireOpen();
       this.root.ledger?.begin(this.beginning.start.fact.at, this.beginning.gaps);

@@ -15,7 +15,6 @@ import {
 import type { Module } from "../module.js";
 import { behalfOf } from "../policy/index.js";
 import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
-import type { Budget } from "../request/request.js";
 import { statusIn } from "../status.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
@@ -24,21 +23,13 @@ import { Run } from "./run.js";
 import { hostedBy, Scope } from "./scope.js";
 import { unnamed } from "./writer.js";
 
-type RunHost = {
-  /** The budget of each run, unless the run has its own. */
-  readonly budget: Budget | undefined;
-  readonly store: () => Promise<Store>;
-};
-
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
 export class Runs {
   readonly #shared: RunServices;
-  readonly #host: RunHost;
   readonly #underWay = new Set<Run>();
 
-  constructor(shared: RunServices, host: RunHost) {
+  constructor(shared: RunServices) {
     this.#shared = shared;
-    this.#host = host;
   }
 
   /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
@@ -66,7 +57,7 @@ export class Runs {
         "make it a part of that run: await module.forward(session); or run it beside: rath.run(module, await rath.load(session.id))",
       );
     if (session.fact.type === "run-suspend" && this.#isKept) return this.resume(session.id, module, settings);
-    const base = this.#isKept ? await this.#withinReach(await this.#host.store(), session) : session;
+    const base = this.#isKept ? await this.#withinReach(await this.#shared.open(), session) : session;
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
     this.#shared.pool.require(base.placement?.sandbox);
@@ -79,13 +70,13 @@ export class Runs {
         nonce,
         name,
         signal,
-        budget: settings.budget ?? this.#host.budget,
+        budget: settings.budget ?? this.#shared.budget,
         by: settings.by,
         for: behalfOf(base, settings.by),
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
-      const store = await this.#host.store();
+      const store = await this.#shared.open();
       const at = await store.head(name);
       const newest = at === undefined ? undefined : await factAt(store, at);
       throw at === undefined || newest === undefined
@@ -107,7 +98,7 @@ export class Runs {
     requireModule(module, use);
     requireFreeName(settings.name, use);
     requireKnown(settings, ["name", "signal"], use);
-    const store = await this.#host.store();
+    const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
     const newest = await factAt(store, recorded.head);
@@ -129,7 +120,7 @@ export class Runs {
     requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
     requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
     requireFreeName(name, `begin a ${mode}`);
-    const store = await this.#host.store();
+    const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
     if (mode !== "resume" || recorded.over) return this.#again(store, recorded, module, settings);
@@ -197,13 +188,15 @@ export class Runs {
     return session;
   }
 
-  async #begin(options: Omit<RunOptions, keyof RunServices | "store" | "body">): Promise<Session> {
+  async #begin(
+    options: Omit<RunOptions, Exclude<keyof RunServices, "budget"> | "store" | "body">,
+  ): Promise<Session> {
     const { module, nonce } = options;
     const { pool } = this.#shared;
     const run = new Run({
       ...this.#shared,
       ...options,
-      store: this.#isKept ? await this.#host.store() : undefined,
+      store: this.#isKept ? await this.#shared.open() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
     });
     this.#underWay.add(run);
