@@ -22,8 +22,10 @@ export async function forward(
   const { host } = requireSession(session, `run ${module.name}`);
   if (host instanceof Scope && !host.run.recorder.isOver)
     return host.run.enter(host, module, session, body, limits);
+  // A session that was made in a run which is over by now is where that run was.
+  const outer = host instanceof Scope ? host.run.options.outer : host;
   // Begun through the module itself, so that a resume, which knows only the module, makes the same facts.
-  return runtimeOf(host).run(module, session);
+  return (outer instanceof Rath ? outer : inMemoryRath()).run(module, session);
 }
 
 /** Does one thing in the world: request, effect, outcome. Resolves with the session that ends in the outcome. */
@@ -80,12 +82,6 @@ export function isOfVersion01(session: Session): boolean {
 /** The prices of models that the host was given. */
 export function pricesOf(session: Session): Prices {
   return scopeOf(session, "look up a price").run.options.prices;
-}
-
-/** The runtime of a session. One that was made in a run which is over by now is where that run was. */
-function runtimeOf(host: object | undefined): Rath {
-  const outer = host instanceof Scope ? host.run.options.outer : host;
-  return outer instanceof Rath ? outer : inMemoryRath();
 }
 
 function scopeOf(session: Session, use: string): Scope {

@@ -11,12 +11,10 @@ import {
 } from "../session/index.js";
 import { type LoadOptions, openStore, type Store } from "../store/index.js";
 import { NotOpenError } from "./error.js";
-import { requireBudget, requireKnown } from "./given.js";
-import { importFiles } from "./import-files.js";
+import { RefusedError, requireBudget, requireKnown } from "./given.js";
 import type { Module } from "./module.js";
 import type { Awaited } from "./people/awaited.js";
-import type { Approval, Decision, Settle, TakeOver } from "./people/decision.js";
-import { People } from "./people/people.js";
+import { type Approval, type Decision, People, type Settle, type TakeOver } from "./people/people.js";
 import {
   policiesOf,
   RATH_OPTIONS,
@@ -24,7 +22,6 @@ import {
   type ReplaySettings,
   type RunSettings,
 } from "./rath-options.js";
-import { Observers } from "./run/observers.js";
 import type { Observation, RunServices } from "./run/options.js";
 import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
@@ -44,7 +41,6 @@ import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
 export class Rath {
   readonly services: Services;
   readonly #storeOption: Store | string | undefined;
-  readonly #observers = new Observers();
   readonly #runs: Runs;
   readonly #people: People;
   readonly #pool: SandboxPool;
@@ -70,7 +66,6 @@ export class Rath {
       policies: policiesOf(options.policy),
       secrets,
       pool: this.#pool,
-      observe: (observation) => this.#observers.tell(observation),
       outer: store === undefined ? undefined : this,
     };
     this.#runs = new Runs(shared);
@@ -105,7 +100,8 @@ export class Rath {
    * held in memory at first; a question that needs older ones reads them then, as long as the store is open.
    */
   async load(nameOrId: string, options: Pick<LoadOptions, "horizon"> = {}): Promise<Session> {
-    return this.#hosted(await (await this.store()).load(nameOrId, { ...options, fetch: true }));
+    const session = await (await this.store()).load(nameOrId, { ...options, fetch: true });
+    return Session.moved(session, hostedBy(this, Session.realmOf(session)));
   }
 
   /**
@@ -130,7 +126,28 @@ export class Rath {
     source: string | { readonly git: string; readonly commit?: string },
     options: { readonly exclude?: readonly string[] } = {},
   ): Promise<Session> {
-    return importFiles(session, source, options, await this.#pool.trees());
+    requireSession(session, "import files");
+    const { exclude } = options;
+    if (typeof source !== "string" && exclude !== undefined)
+      throw new RefusedError(
+        "import files",
+        "a commit is taken as it is, and nothing of it is excluded",
+        "leave out `exclude`, or import a folder: rath.importFiles(session, folder, { exclude })",
+      );
+    const trees = await this.#pool.trees();
+    const { importFolder, importGit } = await import("../sandbox/index.js");
+    const git = typeof source === "string" ? undefined : await importGit(trees, source.git, source.commit);
+    const taken = git ?? (await importFolder(source as string, trees, exclude));
+    const { tree: after, files, bytes, skipped } = taken;
+    return session.append({
+      type: "workspace-import",
+      source: typeof source === "string" ? source : `${source.git}#${git?.commit}`,
+      after,
+      files,
+      bytes,
+      ...(skipped.length > 0 && { skipped }),
+      by: "runtime",
+    });
   }
 
   /**
@@ -254,7 +271,7 @@ export class Rath {
 
   /** Tells of every fact once it is durable, and of what streams in meanwhile. Returns the way to stop. */
   observe(observer: (observation: Observation) => void): () => void {
-    return this.#observers.add(observer);
+    return this.#runs.observe(observer);
   }
 
   /** Stops what is under way as a crash would, so that it can be resumed, and closes the store if it was opened here. */
@@ -269,10 +286,6 @@ export class Rath {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #hosted(session: Session): Session {
-    return Session.moved(session, hostedBy(this, Session.realmOf(session)));
   }
 }
 

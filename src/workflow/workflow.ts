@@ -1,8 +1,7 @@
 import { type Budget, forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { type Checks, checkOptions, defineModule } from "./define.js";
+import { type Checks, checkOptions, defineModule, type Parts, partsOf, type Usable } from "./define.js";
 import { called, refusing, requireBudget, requireFunction, requireName } from "./options.js";
-import { type Parts, partsOf, type Usable } from "./part.js";
 import type { Rebuilds } from "./state.js";
 
 export type WorkflowOptions = {

@@ -109,7 +109,6 @@ export class RequestBatch {
     return this.items.find((item) => item.asked.id === of || item.consent.get(of) !== undefined);
   }
 
-  /** Takes over a recorded outcome. */
   deliver(entry: Entry): void {
     const item = this.#itemOf(entry);
     this.chain.adopt(entry, item);
@@ -196,7 +195,6 @@ export class RequestBatch {
       this.run.watch(inDoubt ? reconcile(item, effect) : tryEffect(item, effect));
   }
 
-  /** Waits for an answer or a time. */
   #await(item: PendingRequest): void {
     const { asked } = item;
     const { turns, services, answers } = this.run;
@@ -255,10 +253,11 @@ export class RequestBatch {
   #giveUp(item: PendingRequest, why: string, error: CancelledError): void {
     const { effect } = item;
     for (const waiting of effect === undefined ? [item.asked] : item.consent.open) item.drop(waiting, why);
-    if (effect !== undefined) item.end(effect.failed(failureOf(error), undefined));
-    else {
-      if (item.isDone) this.scope.made(this.chain.tip);
-      this.goOn();
+    if (effect !== undefined) {
+      item.end(effect.failed(failureOf(error), undefined));
+      return;
     }
+    if (item.isDone) this.scope.made(this.chain.tip);
+    this.goOn();
   }
 }

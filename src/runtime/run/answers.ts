@@ -10,8 +10,8 @@ import {
 } from "../../session/index.js";
 import { ConflictError } from "../../store/index.js";
 import type { Entry } from "../tape/tape.js";
+import { answerName } from "./names.js";
 import type { Run } from "./run.js";
-import { answerName } from "./writer.js";
 
 /** An answer that somebody gave, as the store has it. */
 export type Answer = {
@@ -47,7 +47,6 @@ export class Answers {
     this.#waiting.clear();
   }
 
-  /** The requests that wait for an answer, or for a time. */
   get waiting(): readonly FactId[] {
     return [...this.#waiting.keys()];
   }
@@ -56,12 +55,10 @@ export class Answers {
     return this.#waiting.size > 0;
   }
 
-  /** Whether somebody waits, and may have been answered. */
   get mayBeAnswered(): boolean {
     return this.#changed && this.isWaiting;
   }
 
-  /** Notes that a request waits for an answer, or for a time. */
   wait(request: FactId, take?: Take): void {
     this.#waiting.set(request, take);
     this.#run.turns.wake();
@@ -119,15 +116,15 @@ export class Answers {
   }
 
   #takeIn(request: FactId, answer: Answer): void {
-    const { turns, writer, nonce } = this.#run;
+    const { turns, recorder, nonce } = this.#run;
     const take = this.#waiting.get(request);
     this.#waiting.delete(request);
     turns.soon(() => {
       // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
       // taken in, its name is all that leads to it, and the end will see to it.
       const name = answerName(nonce, request);
-      writer.also(name, null);
-      if (take?.(answer) !== true) writer.leave(name);
+      recorder.also(name, null);
+      if (take?.(answer) !== true) recorder.leave(name);
     });
   }
 
@@ -148,7 +145,7 @@ export class Answers {
   /** Answers to requests that were withdrawn: their senders were told that they are kept. */
   async strays(): Promise<readonly Session[]> {
     if (this.#dropped.size + this.#begun.size === 0) return [];
-    const { writer, nonce, options } = this.#run;
+    const { recorder, nonce, options } = this.#run;
     const strays: Session[] = [];
     const under = answerName(nonce, "");
     // An outcome may have been found out, in an earlier process too, after a person had settled it.
@@ -159,7 +156,7 @@ export class Answers {
     }
     for (const [request, asked] of this.#dropped) {
       const answer = await this.#lastAnswerTo(request);
-      writer.also(answerName(nonce, request), null);
+      recorder.also(answerName(nonce, request), null);
       if (answer === undefined) continue;
       strays.push(sessionOf(answer, asked, Session.realmOf(this.#run.beginning.start)));
     }

@@ -15,11 +15,10 @@ import {
 import { isSameList } from "../../util/index.js";
 import { bodyOf, CancelledError, DescentError, failureOf, RunFailedError } from "../error.js";
 import type { Module } from "../module.js";
-import type { Secrets } from "../secrets.js";
 import { boundedFailure, withoutLongText } from "./long-text.js";
+import { runName } from "./names.js";
 import { isSameProgram } from "./program.js";
 import type { Run } from "./run.js";
-import { runName } from "./writer.js";
 
 /** How the body of a run came out. */
 export type BodyOutcome = { readonly session: Session } | { readonly error: unknown };
@@ -37,21 +36,18 @@ export function checkedOutcome(body: BodyOutcome, start: Session, module: Module
 }
 
 /** The error that a caller gets for a run whose body failed. */
-export function failureIn(
-  out: Session,
-  error: unknown,
-  run: { readonly module: Module; readonly secrets: Secrets; readonly cancelled: string | undefined },
-): RathError {
-  const { module, secrets, cancelled } = run;
-  if (error instanceof CancelledError && cancelled !== undefined) return new CancelledError(cancelled, out);
-  return new RunFailedError(module.name, boundedFailure(secrets.conceal(failureOf(error)).value), out, error);
+export function failureIn({ options, secrets, root }: Run, out: Session, error: unknown): RathError {
+  if (error instanceof CancelledError && root.cancelled !== undefined)
+    return new CancelledError(root.cancelled, out);
+  const failure = boundedFailure(secrets.conceal(failureOf(error)).value);
+  return new RunFailedError(options.module.name, failure, out, error);
 }
 
 /** The `run-end`: it joins the result and every other leaf, so that one head holds all that a replay needs. */
 function endOf(run: Run, body: BodyOutcome): { parents: readonly Session[]; fact: FactInput } {
-  const { root, beginning, writer } = run;
+  const { root, beginning, recorder } = run;
   const result = "session" in body ? body.session : (root.last ?? beginning.start);
-  const leaves = writer.tips
+  const leaves = recorder.tips
     .filter((tip) => tip !== result)
     .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
   const { whatIfStart } = beginning;
@@ -61,7 +57,6 @@ function endOf(run: Run, body: BodyOutcome): { parents: readonly Session[]; fact
   };
 }
 
-/** The `run-end` without its parents. */
 export function endFactOf({ options, beginning }: Run, body: BodyOutcome): FactInput {
   const error = "error" in body && { error: options.secrets.conceal(failureOf(body.error)).value };
   return { type: "run-end", of: beginning.id, ...error };
@@ -73,12 +68,12 @@ function realmOf({ beginning }: Run): Realm {
 
 /** Makes the end of a run, with what people said when nobody waited for it any longer. */
 export async function makeEnd(run: Run, body: BodyOutcome): Promise<Session | undefined> {
-  const { answers, recorder, writer, options } = run;
+  const { answers, recorder, options } = run;
   const strays = await answers.strays();
   if (recorder.stopped !== undefined) return undefined;
   const { parents, fact } = endOf(run, body);
   const end = recorder.next([...parents, ...strays], drafted(fact), realmOf(run));
-  writer.also(runName(options.nonce), null);
+  recorder.also(runName(options.nonce), null);
   await recorder.flush();
   return end;
 }
@@ -116,11 +111,10 @@ function endOfOrigin(run: Run, body: BodyOutcome): Session | undefined {
   return isSame ? recorder.adopt(entry, then, realmOf(run)) : undefined;
 }
 
-function frontiersOf({ writer, beginning: { whatIfStart } }: Run): readonly Session[] {
-  return whatIfStart === undefined ? writer.tips : [...writer.tips, whatIfStart];
+function frontiersOf({ recorder, beginning: { whatIfStart } }: Run): readonly Session[] {
+  return whatIfStart === undefined ? recorder.tips : [...recorder.tips, whatIfStart];
 }
 
-/** Makes a suspension here. */
 export function makeSuspension(run: Run): Session {
   const { recorder, answers, beginning } = run;
   const fact = drafted({ type: "run-suspend", of: beginning.id, waiting: answers.waiting });

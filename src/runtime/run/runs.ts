@@ -1,5 +1,5 @@
 import { staysOpen } from "../../sandbox/pool/index.js";
-import { isWithinReach, requireSession, Session, sandboxView } from "../../session/index.js";
+import { isWithinReach, requireSession, Session, sandboxView, warnOf } from "../../session/index.js";
 import { ConflictError, type Lease, type Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { NameTakenError, NotARunError, PendingWorkError, VerificationError } from "../error.js";
@@ -18,15 +18,16 @@ import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } 
 import { statusIn } from "../status.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
-import type { RunOptions, RunServices } from "./options.js";
+import { unnamed } from "./names.js";
+import type { Observation, RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
 import { hostedBy, Scope } from "./scope.js";
-import { unnamed } from "./writer.js";
 
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
 export class Runs {
   readonly #shared: RunServices;
   readonly #underWay = new Set<Run>();
+  readonly #observers = new Set<(observation: Observation) => void>();
 
   constructor(shared: RunServices) {
     this.#shared = shared;
@@ -117,8 +118,9 @@ export class Runs {
   async replay(nameOrId: string, module: Module, settings: ReplaySettings): Promise<Session> {
     const { mode = "replay", name } = settings;
     requireMode(mode);
-    requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
-    requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
+    const use = `${mode} ${JSON.stringify(nameOrId)}`;
+    requireKnown(settings, REPLAY_SETTINGS, use);
+    requireModule(module, use);
     requireFreeName(name, `begin a ${mode}`);
     const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
@@ -151,7 +153,24 @@ export class Runs {
     return found;
   }
 
-  /** Somebody may have answered. */
+  /** Observers never change a run: what one of them throws becomes a warning. */
+  observe(observer: (observation: Observation) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+
+  #tell(observation: Observation): void {
+    for (const observer of this.#observers) {
+      try {
+        // It may be asynchronous: then what it throws comes later.
+        const heard = observer(observation) as unknown;
+        if (heard instanceof Promise) heard.catch(warn);
+      } catch (error) {
+        warn(error);
+      }
+    }
+  }
+
   poke(): void {
     for (const run of this.#underWay) run.answers.poke();
   }
@@ -189,13 +208,14 @@ export class Runs {
   }
 
   async #begin(
-    options: Omit<RunOptions, Exclude<keyof RunServices, "budget"> | "store" | "body">,
+    options: Omit<RunOptions, Exclude<keyof RunServices, "budget"> | "observe" | "store" | "body">,
   ): Promise<Session> {
     const { module, nonce } = options;
     const { pool } = this.#shared;
     const run = new Run({
       ...this.#shared,
       ...options,
+      observe: (observation) => this.#tell(observation),
       store: this.#isKept ? await this.#shared.open() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
     });
@@ -218,6 +238,10 @@ export class Runs {
     if (!(await store.has(session.id))) await store.save(session);
     return this.#hosted(await store.load(session.id, { fetch: true }));
   }
+}
+
+function warn(error: unknown): void {
+  warnOf(error, "OPENRATH_OBSERVER");
 }
 
 /**
