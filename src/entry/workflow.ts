@@ -1,15 +1,15 @@
 export { type Attempt, type Budget, describe, type Module, type Retry } from "../runtime/index.js";
 export { branch } from "../workflow/branch.js";
 export { Workflow } from "../workflow/class.js";
+export type { Parts } from "../workflow/define.js";
 export { LoopError, ModuleError, RejectedError, StepError } from "../workflow/error.js";
-export { mergeFiles, resumeSandbox, suspendSandbox } from "../workflow/files.js";
 export { type GateOptions, gate } from "../workflow/gate.js";
 export { now, random, type StepResult, uuid } from "../workflow/host.js";
 export { loop } from "../workflow/loop.js";
 export { map } from "../workflow/map.js";
+export { mergeFiles, resumeSandbox, suspendSandbox } from "../workflow/merge.js";
 export { mermaidOf } from "../workflow/mermaid.js";
 export { parallel } from "../workflow/parallel.js";
-export type { Parts } from "../workflow/part.js";
 export { race } from "../workflow/race.js";
 export { retry } from "../workflow/retry.js";
 export { sequence } from "../workflow/sequence.js";

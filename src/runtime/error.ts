@@ -9,7 +9,6 @@ import {
   type Withheld,
 } from "../session/index.js";
 import { defined } from "../util/index.js";
-import { firstDifference } from "./difference.js";
 import type { Status } from "./status.js";
 
 /** The program did something other than the record says, and nothing was called to find out. */
@@ -349,4 +348,23 @@ function hintFor(name: string, id: FactId, use: string, status: Status | undefin
   return status === "waiting" || status === "open"
     ? `go on with it: rath.resume(${quoted}, module); or take another name`
     : `go on from where it ended: rath.run(module, (await rath.load(${quoted})).say("…"), { name: ${quoted} }); or take another name`;
+}
+
+type Fields = { readonly [key: string]: Json };
+
+/** The path of the first value that two values of JSON differ in, such as `input.to[1]`; undefined when they are equal. */
+function firstDifference(one: Json | undefined, other: Json | undefined, path = ""): string | undefined {
+  if (!isNested(one) || !isNested(other) || Array.isArray(one) !== Array.isArray(other))
+    return one === other ? undefined : path;
+  for (const key of new Set([...Object.keys(one), ...Object.keys(other)])) {
+    const inner = Array.isArray(one) ? `[${key}]` : `${path === "" ? "" : "."}${key}`;
+    const found = firstDifference(one[key], other[key], path + inner);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** Lists count too: their items are fields named by place. */
+function isNested(value: Json | undefined): value is Fields {
+  return typeof value === "object" && value !== null;
 }

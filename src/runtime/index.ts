@@ -26,16 +26,15 @@ export {
   pricesOf,
   waitFor,
 } from "./module-api.js";
-export { type Awaited, detailsOf } from "./people/awaited.js";
-export { mayAnswer, type Sender } from "./people/may-answer.js";
+export { type Awaited, detailsOf, mayAnswer, type Sender } from "./people/awaited.js";
 export { openRath, type Rath } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";
-export type { Attempt, Budget, Outcome, Performed, Request, Retry, Spend } from "./request/request.js";
+export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request/request.js";
 export { isRetryable } from "./request/retry.js";
 export { LONGEST_TIMER } from "./request/timeout.js";
 export { failedAt } from "./run/modules.js";
+export { answerName } from "./run/names.js";
 export type { Limits, Observation } from "./run/options.js";
-export { answerName } from "./run/writer.js";
 export { Secrets } from "./secrets.js";
 export type { Services } from "./services.js";
 export { isAboutTheRecord, type Status, statusIn, statusOf } from "./status.js";

@@ -22,8 +22,10 @@ export async function forward(
   const { host } = requireSession(session, `run ${module.name}`);
   if (host instanceof Scope && !host.run.recorder.isOver)
     return host.run.enter(host, module, session, body, limits);
+  // A session that was made in a run which is over by now is where that run was.
+  const outer = host instanceof Scope ? host.run.options.outer : host;
   // Begun through the module itself, so that a resume, which knows only the module, makes the same facts.
-  return runtimeOf(host).run(module, session);
+  return (outer instanceof Rath ? outer : inMemoryRath()).run(module, session);
 }
 
 /** Does one thing in the world: request, effect, outcome. Resolves with the session that ends in the outcome. */
@@ -85,12 +87,6 @@ export function pricesOf(session: Session): Prices {
 /** Whether somebody reads the answers of models in this run while they come. */
 export function isStreamed(session: Session): boolean {
   return scopeOf(session, "ask who listens").run.options.streams;
-}
-
-/** The runtime of a session. One that was made in a run which is over by now is where that run was. */
-function runtimeOf(host: object | undefined): Rath {
-  const outer = host instanceof Scope ? host.run.options.outer : host;
-  return outer instanceof Rath ? outer : inMemoryRath();
 }
 
 function scopeOf(session: Session, use: string): Scope {

@@ -11,12 +11,10 @@ import {
 } from "../session/index.js";
 import { findSession, type LoadOptions, openStore, type Store } from "../store/index.js";
 import { NotOpenError } from "./error.js";
-import { requireBudget, requireKnown } from "./given.js";
-import { importFiles } from "./import-files.js";
+import { RefusedError, requireBudget, requireKnown } from "./given.js";
 import type { Module } from "./module.js";
 import type { Awaited } from "./people/awaited.js";
-import type { Approval, Decision, Settle, TakeOver } from "./people/decision.js";
-import { People } from "./people/people.js";
+import { type Approval, type Decision, People, type Settle, type TakeOver } from "./people/people.js";
 import {
   policiesOf,
   RATH_OPTIONS,
@@ -24,8 +22,7 @@ import {
   type ReplaySettings,
   type RunSettings,
 } from "./rath-options.js";
-import { Observers } from "./run/observers.js";
-import type { Observation } from "./run/options.js";
+import type { Observation, RunServices } from "./run/options.js";
 import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
 import { Secrets } from "./secrets.js";
@@ -47,7 +44,6 @@ import { type TurnSettings, Turns } from "./turn.js";
 export class Rath {
   readonly services: Services;
   readonly #storeOption: Store | string | undefined;
-  readonly #observers = new Observers();
   readonly #runs: Runs;
   readonly #people: People;
   readonly #turns: Turns;
@@ -72,32 +68,19 @@ export class Rath {
       sandboxes: options.sandboxes ?? {},
       secret: (name) => secrets.get(name),
     });
-    this.#runs = new Runs(
-      {
-        services: this.services,
-        prices: options.prices ?? {},
-        policies: policiesOf(options.policy),
-        secrets,
-        pool: this.#pool,
-        observe: (observation) => this.#observers.tell(observation),
-        outer: isKept ? this : undefined,
-      },
-      { budget: options.budget, store: open },
-    );
-    this.#people = new People({
-      store: open,
-      secrets,
+    const shared: RunServices = {
+      open,
+      budget: options.budget,
       services: this.services,
-      answered: () => this.#runs.poke(),
-    });
-    this.#turns = new Turns({
-      store: open,
-      runs: this.#runs,
-      start: (text, options) => this.start(text, options),
-      load: (name) => this.load(name),
-      pending: (name) => this.pending(name),
-      withdraw: (name, decision) => this.withdraw(name, decision),
-    });
+      prices: options.prices ?? {},
+      policies: policiesOf(options.policy),
+      secrets,
+      pool: this.#pool,
+      outer: isKept ? this : undefined,
+    };
+    this.#runs = new Runs(shared);
+    this.#people = new People(shared, () => this.#runs.poke());
+    this.#turns = new Turns(this, this.#runs);
     this.stream = streamsOf(this.#runs, this.#turns);
   }
 
@@ -132,7 +115,8 @@ export class Rath {
   async load(nameOrId: string, options: Pick<LoadOptions, "horizon"> = {}): Promise<Session> {
     const store = await this.store();
     const { id, name = id } = await findSession(store, nameOrId);
-    return this.#hosted(await store.load(name, { ...options, fetch: true }));
+    const session = await store.load(name, { ...options, fetch: true });
+    return Session.moved(session, hostedBy(this, Session.realmOf(session)));
   }
 
   /**
@@ -157,7 +141,28 @@ export class Rath {
     source: string | { readonly git: string; readonly commit?: string },
     options: { readonly exclude?: readonly string[] } = {},
   ): Promise<Session> {
-    return importFiles(session, source, options, await this.#pool.trees());
+    requireSession(session, "import files");
+    const { exclude } = options;
+    if (typeof source !== "string" && exclude !== undefined)
+      throw new RefusedError(
+        "import files",
+        "a commit is taken as it is, and nothing of it is excluded",
+        "leave out `exclude`, or import a folder: rath.importFiles(session, folder, { exclude })",
+      );
+    const trees = await this.#pool.trees();
+    const { importFolder, importGit } = await import("../sandbox/index.js");
+    const git = typeof source === "string" ? undefined : await importGit(trees, source.git, source.commit);
+    const taken = git ?? (await importFolder(source as string, trees, exclude));
+    const { tree: after, files, bytes, skipped } = taken;
+    return session.append({
+      type: "workspace-import",
+      source: typeof source === "string" ? source : `${source.git}#${git?.commit}`,
+      after,
+      files,
+      bytes,
+      ...(skipped.length > 0 && { skipped }),
+      by: "runtime",
+    });
   }
 
   /**
@@ -313,7 +318,7 @@ export class Rath {
 
   /** Tells of every fact once it is durable, and of what streams in meanwhile. Returns the way to stop. */
   observe(observer: (observation: Observation) => void): () => void {
-    return this.#observers.add(observer);
+    return this.#runs.observe(observer);
   }
 
   /** Stops what is under way as a crash would, so that it can be resumed, and closes the store if it was opened here. */
@@ -328,10 +333,6 @@ export class Rath {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #hosted(session: Session): Session {
-    return Session.moved(session, hostedBy(this, Session.realmOf(session)));
   }
 }
 

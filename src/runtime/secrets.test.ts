@@ -7,7 +7,7 @@ import type { Json, Session } from "../session/index.js";
 import { openRath, type Rath, type RunFailedError } from "./index.js";
 import { perform } from "./module-api.js";
 import { policy } from "./policy/index.js";
-import { Pieces } from "./request/pieces.js";
+import { Pieces } from "./request/attempt.js";
 import type { Attempt, Outcome } from "./request/request.js";
 import { Secrets } from "./secrets.js";
 import { moduleOf } from "./testing/module.js";

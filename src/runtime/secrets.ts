@@ -13,18 +13,23 @@ export class Secrets {
   readonly #values: ReadonlyMap<string, string>;
   /** The forms by their first characters: thousands of them cost no more than one. */
   readonly #forms = new Map<string, Form[]>();
-  /** The forms by their first character; made when something is first told in pieces. */
-  #beginnings: Beginnings | undefined;
+  /** The beginnings of forms that are shorter than that. */
+  readonly #starts = new Set<string>();
+  readonly #longest: number;
 
   constructor(values: { readonly [name: string]: string | undefined }) {
     const known = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
     this.#values = new Map(known);
+    let longest = 0;
     for (const [name, value] of known)
       if (value.length >= SHORTEST)
         for (const text of formsOf(value)) {
           const key = text.slice(0, KEY);
+          for (let count = 1; count < KEY; count++) this.#starts.add(text.slice(0, count));
+          longest = Math.max(longest, text.length);
           this.#forms.set(key, [...(this.#forms.get(key) ?? []), { name, text }]);
         }
+    this.#longest = longest;
     // A shorter secret must not hide the rest of a longer one that begins with it.
     for (const forms of this.#forms.values()) forms.sort((one, other) => other.text.length - one.text.length);
   }
@@ -63,24 +68,15 @@ export class Secrets {
 
   /** How many of the last characters of a text may be the beginning of a secret. */
   #begunIn(text: string): number {
-    this.#beginnings ??= this.#byFirst();
-    const { forms, longest } = this.#beginnings;
-    for (let count = Math.min(text.length, longest - 1); count > 0; count--) {
-      const begun = forms.get(text[text.length - count] as string);
-      if (begun?.some((form) => form.length > count && text.endsWith(form.slice(0, count)))) return count;
+    for (let count = Math.min(text.length, this.#longest - 1); count >= KEY; count--) {
+      const at = text.length - count;
+      const forms = this.#forms.get(text.slice(at, at + KEY));
+      if (forms?.some((form) => form.text.length > count && text.endsWith(form.text.slice(0, count))))
+        return count;
     }
+    for (let count = Math.min(text.length, KEY - 1); count > 0; count--)
+      if (this.#starts.has(text.slice(-count))) return count;
     return 0;
-  }
-
-  #byFirst(): Beginnings {
-    const forms = new Map<string, string[]>();
-    let longest = 0;
-    for (const { text } of [...this.#forms.values()].flat()) {
-      const first = text[0] as string;
-      forms.set(first, [...(forms.get(first) ?? []), text]);
-      longest = Math.max(longest, text.length);
-    }
-    return { forms, longest };
   }
 
   #without(value: unknown, names: Set<string>): unknown {
@@ -147,7 +143,6 @@ export class Secrets {
   }
 }
 
-type Beginnings = { readonly forms: ReadonlyMap<string, readonly string[]>; readonly longest: number };
 type Span = { readonly from: number; to: number; found: readonly string[] };
 type Form = { readonly name: string; readonly text: string };
 

@@ -1,10 +1,8 @@
 import { type Content, canonical, type Json, type Principal, type Session } from "../session/index.js";
-import type { Store } from "../store/index.js";
 import { PendingWorkError } from "./error.js";
 import { requireFreeName, requireKnown, requireModule } from "./given.js";
 import type { Module } from "./module.js";
-import type { Awaited } from "./people/awaited.js";
-import type { Decision } from "./people/decision.js";
+import type { Rath } from "./rath.js";
 import { RUN_SETTINGS, type RunSettings } from "./rath-options.js";
 import type { Runs } from "./run/runs.js";
 import type { Follower } from "./stream/stream.js";
@@ -18,23 +16,15 @@ export type TurnSettings = Omit<RunSettings, "name"> & {
 
 const TURN_SETTINGS: readonly string[] = [...RUN_SETTINGS.filter((option) => option !== "name"), "once"];
 
-/** The runtime, as far as turns need it. */
-type TurnHost = {
-  readonly store: () => Promise<Store>;
-  readonly runs: Runs;
-  start(text: Content | undefined, options: { readonly by?: Principal }): Session;
-  load(name: string): Promise<Session>;
-  pending(name: string): Promise<readonly Awaited[]>;
-  withdraw(name: string, decision: Omit<Decision, "digest">): Promise<unknown>;
-};
-
 /** The turns of conversations, each under a name. Turns of one conversation follow each other, in this process. */
 export class Turns {
-  readonly #host: TurnHost;
+  readonly #rath: Rath;
+  readonly #runs: Runs;
   readonly #last = new Map<string, Promise<unknown>>();
 
-  constructor(host: TurnHost) {
-    this.#host = host;
+  constructor(rath: Rath, runs: Runs) {
+    this.#rath = rath;
+    this.#runs = runs;
   }
 
   async take(
@@ -66,18 +56,18 @@ export class Turns {
     { once = false, ...settings }: TurnSettings,
     follower: Follower | undefined,
   ): Promise<Session> {
-    const { runs, start, load } = this.#host;
+    const [rath, runs] = [this.#rath, this.#runs];
     const { by, signal } = settings;
-    const store = await this.#host.store();
+    const store = await rath.store();
     const as = by === undefined ? {} : { by };
     if ((await store.head(name)) === undefined)
-      return runs.run(module, start(text, as), { ...settings, name }, follower);
+      return runs.run(module, rath.start(text, as), { ...settings, name }, follower);
     const going = signal === undefined ? {} : { signal };
     const resume = (): Promise<Session> => runs.resume(name, module, going, follower);
     const recorded = await recordedRun(store, name);
     if (recorded !== undefined && once) return resume();
     if (recorded !== undefined && !recorded.over) {
-      const isSame = text !== undefined && saidLast(await load(name)) === canonical(text as Json);
+      const isSame = text !== undefined && saidLast(await rath.load(name)) === canonical(text as Json);
       const resumed = await resume();
       // A program that was cut off and begins again says the same once more: that is the turn that it resumes.
       if (text === undefined || isSame) return resumed;
@@ -87,7 +77,7 @@ export class Turns {
         if (ended.fact.type === "run-suspend") throw new PendingWorkError(ended.pending);
       }
     }
-    const session = await load(name);
+    const session = await rath.load(name);
     if (text === undefined) return session;
     return runs.run(module, session.say(text, as), { ...settings, name }, follower);
   }
@@ -95,9 +85,9 @@ export class Turns {
   /** Whoever goes on speaking no longer waits: their requests for approval are withdrawn. Other pending work stays. */
   async #withdrawAll(name: string, text: Content, by: Principal = "user"): Promise<void> {
     const words = typeof text === "string" ? `: ${text}` : "";
-    for (const { id, type, answered } of await this.#host.pending(name))
+    for (const { id, type, answered } of await this.#rath.pending(name))
       if (type === "approval-ask" && !answered)
-        await this.#host.withdraw(name, { by, ask: id, why: `${by} withdrew the request and said${words}` });
+        await this.#rath.withdraw(name, { by, ask: id, why: `${by} withdrew the request and said${words}` });
   }
 }
 

@@ -1,9 +1,8 @@
 import type { Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { anything, defineModule } from "./define.js";
+import { anything, defineModule, enter, type Parts } from "./define.js";
 import { RouteError } from "./error.js";
 import { requireFunction, wrong } from "./options.js";
-import { enter, type Parts } from "./part.js";
 import type { Rebuilds } from "./state.js";
 
 /** Looks at the session and names a route; null when none fits, and then the session goes on as it is. */

@@ -1,10 +1,9 @@
 import { forward, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { defined } from "../util/index.js";
-import { checkOptions } from "./define.js";
+import { checkOptions, type Parts } from "./define.js";
 import { called, refusing, requireName } from "./options.js";
-import { isModule, type Parts } from "./part.js";
-import { type Rebuilds, rebuild, type State } from "./state.js";
+import { isModule, type Rebuilds, rebuild, type State } from "./state.js";
 import { WORKFLOW_OPTIONS, type WorkflowOptions } from "./workflow.js";
 
 /**

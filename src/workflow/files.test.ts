@@ -6,7 +6,7 @@ import type { Module, Rath } from "../runtime/index.js";
 import { rathOf, storeOf } from "../runtime/testing/rath.js";
 import { all, made, only } from "../runtime/testing/record.js";
 import { digestOf, type Json, type Session } from "../session/index.js";
-import { mergeFiles } from "./files.js";
+import { mergeFiles } from "./merge.js";
 
 type Files = { readonly [name: string]: string };
 

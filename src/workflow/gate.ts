@@ -1,8 +1,7 @@
 import type { Module } from "../runtime/index.js";
 import { adopted, type FactId, type FactOf, type Json, type View } from "../session/index.js";
 import { defined } from "../util/index.js";
-import { anything, type Check, defineModule } from "./define.js";
-import { enter, type Parts, requireModule } from "./part.js";
+import { anything, type Check, defineModule, enter, type Parts, requireModule } from "./define.js";
 import type { Rebuilds } from "./state.js";
 import { approve } from "./wait.js";
 

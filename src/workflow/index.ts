@@ -3,7 +3,6 @@ export {
   digestOfModule,
   type Module,
 } from "../runtime/index.js";
-export { workBeside } from "./beside.js";
 export { branch } from "./branch.js";
 export { Workflow } from "./class.js";
 export {
@@ -13,9 +12,14 @@ export {
   checkOptions,
   createModule,
   defineModule,
+  enter,
   functionLike,
   type Given,
   optional,
+  orderOf,
+  type Parts,
+  partsOf,
+  requireModule,
 } from "./define.js";
 export {
   LoopError,
@@ -27,11 +31,11 @@ export {
   StateError,
   StepError,
 } from "./error.js";
-export { mergeFiles, resumeSandbox, suspendSandbox } from "./files.js";
 export { type GateOptions, gate } from "./gate.js";
-export { now, random, type StepResult, uuid } from "./host.js";
+export { now, random, type StepResult, uuid, workBeside } from "./host.js";
 export { loop } from "./loop.js";
 export { map } from "./map.js";
+export { mergeFiles, resumeSandbox, suspendSandbox } from "./merge.js";
 export { mermaidOf } from "./mermaid.js";
 export {
   called,
@@ -54,12 +58,11 @@ export {
   yesOrNo,
 } from "./options.js";
 export { allOf, parallel } from "./parallel.js";
-export { enter, isModule, orderOf, type Parts, partsOf, requireModule } from "./part.js";
 export { race } from "./race.js";
 export { retry } from "./retry.js";
 export { sequence } from "./sequence.js";
 export { gathered, joined, restAt } from "./side.js";
-export { type Rebuilds, rebuild, type State, stateOf, unchangeable, withState } from "./state.js";
+export { isModule, type Rebuilds, rebuild, type State, stateOf, unchangeable, withState } from "./state.js";
 export {
   type Recorded,
   type Step,

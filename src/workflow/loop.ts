@@ -1,9 +1,8 @@
 import type { Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { defineModule, functionLike, optional } from "./define.js";
+import { defineModule, enter, functionLike, optional } from "./define.js";
 import { LoopError } from "./error.js";
 import { requireCount, yesOrNo } from "./options.js";
-import { enter } from "./part.js";
 import type { Rebuilds } from "./state.js";
 
 export type LoopOptions = {

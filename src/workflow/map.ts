@@ -1,9 +1,8 @@
 import type { Module } from "../runtime/index.js";
 import type { Content, Json, Session } from "../session/index.js";
-import { defineModule, functionLike, optional } from "./define.js";
+import { defineModule, enter, functionLike, optional } from "./define.js";
 import { recordable, requireCount, wrong } from "./options.js";
 import { allOf } from "./parallel.js";
-import { enter } from "./part.js";
 import { endsIn, joined } from "./side.js";
 import type { Rebuilds } from "./state.js";
 
@@ -52,20 +51,19 @@ export function map<Input extends Json>(name: string, module: Module, options: M
         },
       }),
     },
-    async (entered, { part, where, options: { inputs, concurrency, say = asContent } }) => {
+    async (entered, { part, where, options: { inputs, concurrency, say } }) => {
+      const asContent = (input: Input): Content =>
+        typeof input === "string" ? input : JSON.stringify(input);
       const given: unknown = inputs(entered);
       if (!Array.isArray(given)) throw wrong(given, "inputs", where, "a list");
       const sides = (recordable(given, "inputs", where) as readonly Input[]).map((input, place) => ({
         branch: `${name} ${place + 1}`,
         why: `${name}: input ${place + 1}`,
-        run: (forked: Session) => enter(part, forked.say(say(input, place), { by: "runtime" })),
+        run: (forked: Session) =>
+          enter(part, forked.say((say ?? asContent)(input, place), { by: "runtime" })),
       }));
       if (sides.length === 0) return entered;
       return joined(await allOf(entered, sides, concurrency), { adopt: "both", why: `${name}: all inputs` });
     },
   );
-}
-
-function asContent(input: Json): Content {
-  return typeof input === "string" ? input : JSON.stringify(input);
 }

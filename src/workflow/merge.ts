@@ -1,5 +1,5 @@
-import { type Attempt, perform, splitFailure } from "../runtime/index.js";
-import type { Choices, Conflict } from "../sandbox/index.js";
+import { type Attempt, type Module, perform, splitFailure, waitFor } from "../runtime/index.js";
+import type { Choices, Conflict, Sandbox } from "../sandbox/index.js";
 import { joinFiles } from "../sandbox/pool/index.js";
 import {
   type FactId,
@@ -9,12 +9,16 @@ import {
   type Principal,
   RathError,
   type Session,
+  sandboxView,
 } from "../session/index.js";
-import { defined } from "../util/index.js";
-import { runtimeStep } from "./runtime-step.js";
+import { defined, showValue } from "../util/index.js";
+import { createModule } from "./define.js";
+import { FilesConflictError } from "./error.js";
+import { runtimeStep } from "./host.js";
+import { refusing, requireOptions } from "./options.js";
 
 /** A merge of the files of one branch into those of the session. */
-export type FilesMerge = {
+type FilesMerge = {
   /** The session that ends with the merge. */
   readonly session: Session;
   readonly id: FactId;
@@ -26,7 +30,7 @@ export type FilesMerge = {
  * Merges the files of the next branch that is not merged yet into the session's; undefined when all are merged. The session
  * may have no files itself: it adopted a side without any, and that counts as deleting what the other one changed.
  */
-export async function mergeNext(session: Session): Promise<FilesMerge | undefined> {
+async function mergeNext(session: Session): Promise<FilesMerge | undefined> {
   const { tree: ours, unmerged: [next] = [] } = session.files;
   if (next === undefined) return undefined;
   const sides = { base: next.base, ours, theirs: next.theirs };
@@ -42,7 +46,7 @@ export async function mergeNext(session: Session): Promise<FilesMerge | undefine
 }
 
 /** Decides the conflicts of a merge, and records who did, and what each path came to. */
-export function resolveMerge(
+function resolveMerge(
   session: Session,
   { id, fact: { base, ours, theirs } }: FilesMerge,
   { choices, by }: { readonly choices: Json; readonly by: Principal },
@@ -79,11 +83,7 @@ function oddIn(choices: Json): readonly string[] {
 }
 
 /** Records that a module decided the conflicts by working on the files; refused while marks of them are left. */
-export function resolvedBy(
-  session: Session,
-  { id, fact, conflicts }: FilesMerge,
-  module: string,
-): Promise<Session> {
+function resolvedBy(session: Session, { id, fact, conflicts }: FilesMerge, module: string): Promise<Session> {
   const { tree } = session.files;
   return filesStep(session, "resolve-files", { merge: id, by: module }, async (attempt) => {
     const trees = await attempt.trees();
@@ -108,7 +108,7 @@ class StillMarkedError extends RathError {
 }
 
 /** Something went wrong with the files of a session, which ends with the failure. */
-export class FilesError extends RathError {
+class FilesError extends RathError {
   readonly session: Session;
   readonly failure: Failure;
 
@@ -127,7 +127,7 @@ export class FilesError extends RathError {
 }
 
 /** A step of the runtime that works on the files of a session. Throws a `FilesError` when it fails. */
-export async function filesStep(
+async function filesStep(
   session: Session,
   name: string,
   input: Json | undefined,
@@ -137,4 +137,110 @@ export async function filesStep(
   const done = await perform(session, runtimeStep(fact, "input", value));
   if (done.fact.type === "step-failure") throw new FilesError(name, done, done.fact.error);
   return done;
+}
+
+export type MergeFilesOptions = {
+  /**
+   * Decides where both sides changed the same: "ours" or "theirs" for all of it; "ask", a person, who answers the
+   * signal `merge-conflicts` with `{ "path": "ours" | "theirs" | "base" | "delete" | { text } }`; a module, which finds the
+   * conflicts marked in the files. Without it, a conflict is a `FilesConflictError`.
+   */
+  readonly resolve?: "ours" | "theirs" | "ask" | Module;
+};
+
+/**
+ * Brings the files of merged branches together: a three-way merge against what they had in common. Different
+ * changes of the same lines are a conflict, and the record says who decided it.
+ *
+ * ```ts
+ * session = await mergeFiles({ resolve: "theirs" }).forward(ours.merge(theirs));
+ * ```
+ */
+export function mergeFiles(options: MergeFilesOptions = {}): Module {
+  const refuse = refusing("mergeFiles");
+  requireOptions(options, refuse, 'mergeFiles({ resolve: "ours" })', { resolve: true });
+  const { resolve } = options;
+  const modular = typeof resolve === "object" && resolve !== null;
+  if (modular ? typeof resolve.forward !== "function" : resolve !== undefined && !WORDS.has(resolve))
+    throw refuse(`${showValue(resolve)} decides nothing`, 'resolve: "ours", "theirs", "ask", or a module');
+  const name = "merge-files";
+  const state = Object.freeze({ resolve: modular ? resolve.name : (resolve ?? null) });
+  const parts = modular ? { parts: Object.freeze({ resolve }) } : {};
+  return createModule({ name, kind: name, state, ...parts }, async (session) => {
+    let now = session;
+    for (let side = await mergeNext(now); side !== undefined; side = await mergeNext(now))
+      now = side.conflicts.length === 0 ? side.session : await decide(side, resolve);
+    return now;
+  });
+}
+
+const WORDS: ReadonlySet<string> = new Set(["ours", "theirs", "ask"]);
+
+async function decide(side: FilesMerge, resolve: MergeFilesOptions["resolve"]): Promise<Session> {
+  const { session, conflicts } = side;
+  if (resolve === undefined)
+    throw new FilesConflictError(
+      session,
+      conflicts.map(({ path }) => path),
+    );
+  if (resolve === "ours" || resolve === "theirs")
+    return resolveMerge(session, side, { choices: resolve, by: "runtime" });
+  if (resolve === "ask") return askPerson(side, session);
+  return resolvedBy(await resolve.forward(session), side, resolve.name);
+}
+
+/** Faults of an answer. Another answer cannot help against other failures. */
+const OF_THE_ANSWER: ReadonlySet<string> = new Set([
+  "conflict-choice-refused",
+  "conflicts-unresolved",
+  "option-refused",
+]);
+
+/** Asks a person, and asks again with the reason when the answer does not decide it. */
+async function askPerson(side: FilesMerge, session: Session): Promise<Session> {
+  let now = session;
+  let problem: string | undefined;
+  for (;;) {
+    const taken = await waitFor(now, {
+      type: "signal-await",
+      name: "merge-conflicts",
+      what: { conflicts: side.conflicts, ...defined({ problem }) },
+    });
+    // An answer hangs from its request, so the session that takes it in has it as its second parent.
+    const answer = taken.parents[1] as Session;
+    const { value, by } = answer.fact as FactOf<"signal-give">;
+    try {
+      return await resolveMerge(taken, side, { choices: value, by });
+    } catch (error) {
+      if (!(error instanceof FilesError)) throw error;
+      // With the hint: the person who reads it can act on it.
+      const { code = "", message } = error.failure;
+      if (!OF_THE_ANSWER.has(code)) throw error;
+      now = error.session;
+      problem = message;
+    }
+  }
+}
+
+/**
+ * Stops everything in the session's sandbox and keeps it, files and processes, until it is used again: as long as this
+ * runtime is open. After that its files are still on the record, and its processes are gone.
+ */
+export function suspendSandbox(): Module {
+  return sandboxStep("suspend-sandbox", async (sandbox) => sandbox.suspend());
+}
+
+/** Lets a suspended sandbox go on. Using it does the same. */
+export function resumeSandbox(): Module {
+  return sandboxStep("resume-sandbox", async () => {});
+}
+
+function sandboxStep(name: string, act: (sandbox: Sandbox) => Promise<void>): Module {
+  return createModule({ name, kind: name }, async (session) => {
+    if (session.view(sandboxView).open === null) return session;
+    return filesStep(session, name, undefined, async (attempt) => {
+      await act(await attempt.sandbox());
+      return null;
+    });
+  });
 }

@@ -1,9 +1,8 @@
 import type { Module } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
 import { showValue } from "../util/index.js";
-import { anything, defineModule, type Given, optional } from "./define.js";
+import { anything, defineModule, type Given, optional, type Parts } from "./define.js";
 import { requireCount } from "./options.js";
-import type { Parts } from "./part.js";
 import { endsIn, joined, requireSides, restTogether, type Side, sideBySide, sidesOf } from "./side.js";
 import type { Rebuilds } from "./state.js";
 

@@ -1,8 +1,6 @@
 import { CancelledError, type Module } from "../runtime/index.js";
-import type { Session } from "../session/index.js";
-import { defineModule, type Given } from "./define.js";
+import { defineModule, type Parts } from "./define.js";
 import { RaceError } from "./error.js";
-import type { Parts } from "./part.js";
 import { type Rest, requireSides, restTogether, sideBySide, sidesOf } from "./side.js";
 import type { Rebuilds } from "./state.js";
 
@@ -19,25 +17,20 @@ export function race(name: string, modules: readonly Module[] | Parts): Module &
   const example = 'race("quick", { local, cloud })';
   return defineModule(
     { kind: "race", name, example, parts: modules, options: {}, checks: {}, check: requireSides },
-    run,
-  );
-}
-
-async function run(session: Session, given: Given<object>): Promise<Session> {
-  const { name, order } = given;
-  let won: number | undefined;
-  const rests = (await sideBySide(session, sidesOf(given), order.length, ({ failed }, place) => {
-    if (!failed) won ??= place;
-    return !failed;
-  })) as Rest[];
-  if (won !== undefined) return restTogether(rests, won, `${name}: ${order[won]} won`);
-  const together = restTogether(rests, 0, `${name}: nobody finished`);
-  // Nobody lost: the whole race was called off.
-  const cancelled = rests.find(({ error }) => error instanceof CancelledError);
-  if (cancelled !== undefined) throw cancelled.error;
-  throw new RaceError(
-    name,
-    together,
-    rests.map((rest) => rest.error),
+    async (session, given) => {
+      let won: number | undefined;
+      const sides = sidesOf(given);
+      const rests = (await sideBySide(session, sides, sides.length, ({ failed }, place) => {
+        if (!failed) won ??= place;
+        return !failed;
+      })) as Rest[];
+      if (won !== undefined) return restTogether(rests, won, `${name}: ${sides[won]?.branch} won`);
+      const together = restTogether(rests, 0, `${name}: nobody finished`);
+      // Nobody lost: the whole race was called off.
+      const cancelled = rests.find(({ error }) => error instanceof CancelledError);
+      if (cancelled !== undefined) throw cancelled.error;
+      const errors = rests.map((rest) => rest.error);
+      throw new RaceError(name, together, errors);
+    },
   );
 }

@@ -1,8 +1,7 @@
 import { BudgetError, CancelledError, type Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { defineModule, functionLike, optional } from "./define.js";
+import { defineModule, enter, functionLike, optional } from "./define.js";
 import { requireCount, yesOrNo } from "./options.js";
-import { enter } from "./part.js";
 import { joined, restAt } from "./side.js";
 import type { Rebuilds } from "./state.js";
 
@@ -32,7 +31,10 @@ export function retry(name: string, module: Module, options: RetryOptions): Modu
       checks: { attempts: requireCount, when: optional(functionLike("when: (error) => true or false")) },
       learnable: ["attempts"],
     },
-    async (entered, { part, where, options: { attempts, when = mayPass } }) => {
+    async (entered, { part, where, options: { attempts, when } }) => {
+      const isOver = (error: unknown) => error instanceof CancelledError || error instanceof BudgetError;
+      const mayPass = (error: unknown) =>
+        when === undefined ? !isOver(error) : yesOrNo(when(error), "when", where);
       const failed: Session[] = [];
       for (let attempt = 1; ; attempt++) {
         const why = `${name}: attempt ${attempt}`;
@@ -42,7 +44,7 @@ export function retry(name: string, module: Module, options: RetryOptions): Modu
           return joined([good, ...failed], { adopt: "ours", why: `${why} succeeded` });
         } catch (error) {
           const rest = restAt(error, fork);
-          if (attempt < attempts && yesOrNo(when(error), "when", where)) {
+          if (attempt < attempts && mayPass(error)) {
             failed.push(rest);
             continue;
           }
@@ -53,8 +55,4 @@ export function retry(name: string, module: Module, options: RetryOptions): Modu
       }
     },
   );
-}
-
-function mayPass(error: unknown): boolean {
-  return !(error instanceof CancelledError || error instanceof BudgetError);
 }

@@ -1,6 +1,5 @@
 import type { Module } from "../runtime/index.js";
-import { defineModule } from "./define.js";
-import { enter } from "./part.js";
+import { defineModule, enter } from "./define.js";
 import type { Rebuilds } from "./state.js";
 
 /**

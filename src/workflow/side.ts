@@ -1,8 +1,7 @@
 import { failedAt, isOfVersion01, lane, type Module } from "../runtime/index.js";
 import type { Adopt, Session } from "../session/index.js";
-import type { Given } from "./define.js";
+import { enter, type Given } from "./define.js";
 import { MODULE } from "./error.js";
-import { enter } from "./part.js";
 
 /** Work for one branch of those that run side by side. */
 export type Side = {

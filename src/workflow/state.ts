@@ -1,9 +1,9 @@
 import { canonical, type Module } from "../runtime/index.js";
 import type { Json } from "../session/index.js";
 import { mapValues, nearestOf, showValue } from "../util/index.js";
+import type { Parts } from "./define.js";
 import { StateError } from "./error.js";
 import { requireJson } from "./options.js";
-import { isModule, type Parts } from "./part.js";
 
 /** State that learning may change in a module and its parts, by path: `{ "coder.instructions": "…" }`. */
 export type State = { readonly [path: string]: Json };
@@ -14,6 +14,13 @@ export const rebuild: unique symbol = Symbol.for("openrath.rebuild");
 /** A module that `withState` can change. The state it gets is whole: what was not changed is as it was. */
 export interface Rebuilds {
   [rebuild](state: State, parts: Parts): Module;
+}
+
+/** Whether something can turn one session into another. */
+export function isModule(value: unknown): value is Module {
+  return (
+    typeof value === "object" && value !== null && typeof (value as Partial<Module>).forward === "function"
+  );
 }
 
 /**

@@ -1,11 +1,10 @@
-import { canonical, type Module, type Performed, perform, type Request, waitFor } from "../runtime/index.js";
+import { canonical, type Module, perform, type Request, waitFor } from "../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session, type Terms } from "../session/index.js";
 import { defined, showValue } from "../util/index.js";
 import { createModule } from "./define.js";
 import { RejectedError } from "./error.js";
-import type { StepResult } from "./host.js";
+import { runtimeStep, type StepResult } from "./host.js";
 import { called, recordable, refusing, requireJson, requireName, requireTerms } from "./options.js";
-import { runtimeStep } from "./runtime-step.js";
 
 /** When a sleep ends: after so many milliseconds, or at a time. */
 export type Wake = number | { readonly until: string | Date };
@@ -87,7 +86,11 @@ export function approve(name: string, what: Json | ((session: Session) => Json),
   const call = async (session: Session): Promise<Verdict> => {
     const question = typeof what === "function" ? recordable(what(session), "what", where) : (fixed as Json);
     if (terms === undefined) return askAnybody(session, name, question);
-    return verdictOf(await perform(session, consentTo(name, question, terms)));
+    const done = await perform(session, consentTo(name, question, terms));
+    const { fact } = done;
+    if (fact.type === "step-failure") return { session: done, approved: false, why: fact.error.message };
+    const { edit } = fact.value as { readonly edit?: Json };
+    return { session: done, approved: edit === undefined, ...defined({ edit }) };
   };
   const state = Object.freeze(defined({ what: fixed, terms: terms as Json | undefined }));
   const known = Object.keys(state).length > 0 ? { state } : {};
@@ -122,13 +125,6 @@ function consentTo(name: string, question: Json, terms: Terms, edit?: Json): Req
     approval: { what: edit ?? question, terms },
     edit: async (changed) => consentTo(name, question, terms, changed),
   };
-}
-
-function verdictOf(session: Performed<"step-call">): Verdict {
-  const { fact } = session;
-  if (fact.type === "step-failure") return { session, approved: false, why: fact.error.message };
-  const { edit } = fact.value as { readonly edit?: Json };
-  return { session, approved: edit === undefined, ...defined({ edit }) };
 }
 
 function timerOf(wake: Wake): { readonly milliseconds: number } | { readonly until: string } {

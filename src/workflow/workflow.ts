@@ -1,8 +1,7 @@
 import type { Budget, Module } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
-import { type Checks, defineModule } from "./define.js";
+import { type Checks, defineModule, type Parts, type Usable } from "./define.js";
 import { requireBudget, requireFunction } from "./options.js";
-import type { Parts, Usable } from "./part.js";
 import type { Rebuilds } from "./state.js";
 
 export type WorkflowOptions = {

@@ -4,7 +4,7 @@ import { scripted } from "../../src/agent/model/index.js";
 import { tool } from "../../src/agent/tool/index.js";
 import type { Module, Rath } from "../../src/runtime/index.js";
 import { policy } from "../../src/runtime/policy/index.js";
-import { answerName } from "../../src/runtime/run/writer.js";
+import { answerName } from "../../src/runtime/run/names.js";
 import { blind, rathOf, storeOf } from "../../src/runtime/testing/rath.js";
 import type { FactOf, Json, Session, Terms } from "../../src/session/index.js";
 import { approve, step } from "../../src/workflow/index.js";

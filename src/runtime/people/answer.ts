@@ -3,11 +3,14 @@ import {
   type FactId,
   type FactInput,
   type FactOf,
+  type Json,
+  mayAgree,
   maySettle,
   type Pending,
   type Principal,
   parentsOf,
   readFact,
+  type Settlement,
   typeOf,
 } from "../../session/index.js";
 import {
@@ -19,11 +22,10 @@ import {
   thisProcess,
 } from "../../store/index.js";
 import { AnswerError } from "../error.js";
-import { answerName } from "../run/writer.js";
+import { answerName } from "../run/names.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
-import type { Decision } from "./decision.js";
-import { type BegunCall, type Doubt, doubtAbout } from "./doubt.js";
-import { notTheirs, requireAnswer, requireApprover } from "./refusal.js";
+import { type BegunCall, type Doubt, doubtAbout } from "./awaited.js";
+import type { Decision } from "./people.js";
 
 type AnswerType = "approval-give" | "signal-give" | "effect-settle";
 
@@ -32,7 +34,6 @@ export type AnswerFact = {
   [Type in AnswerType]: Omit<FactInput & { readonly type: Type }, "of">;
 }[AnswerType];
 
-/** Makes the answer to a request. */
 export type MakeAnswer = (asked: Fact, doubt?: Doubt) => AnswerFact;
 
 export type AnswerOptions = {
@@ -266,4 +267,83 @@ async function joinedTo(store: Store, { nonce }: Recorded, id: FactId): Promise<
     if (line !== undefined && fact?.run === nonce && parentsOf(line)[0] !== id) joined.push(fact);
   }
   return joined;
+}
+
+const SETTLEMENTS: { readonly [decision in Settlement]: string } = {
+  done: "it happened",
+  failed: "it did not happen, and must not",
+  again: "do it again",
+};
+
+/** For callers the compiler did not check: an answer says who gives it, and what became of what was in doubt. */
+function requireAnswer({ type, by, ...answer }: AnswerFact, nameOrId: string): void {
+  const name = JSON.stringify(nameOrId);
+  const { decision } = answer as { readonly decision?: string };
+  const unsettled = type === "effect-settle" && !Object.hasOwn(SETTLEMENTS, String(decision));
+  if (typeof by === "string" && (by as string) !== "" && !unsettled) return;
+  const words = Object.entries(SETTLEMENTS).map(([word, meaning]) => `"${word}" (${meaning})`);
+  const hints = {
+    "effect-settle": `rath.settle(${name}, { by: "user:ada", decision: "done", value }); a decision is ${words.join(", ")}`,
+    "approval-give": `say who: rath.${decision === "reject" ? "reject" : "approve"}(${name}, { by: "user:ada" })`,
+    "signal-give": `say who, after what they say: rath.answer(${name}, id, value, "user:ada")`,
+  };
+  const reason = unsettled ? "it does not say what became of it" : "it does not say who answers";
+  throw new AnswerError(reason, hints[type], { type });
+}
+
+/** Refuses an answer to an approval that its sender may not give, or not any longer, or not in this way. */
+function requireApprover(
+  asking: FactOf<"approval-ask">,
+  /** The call that the approval is for. */
+  call: Fact | undefined,
+  { by, decision, edit, value }: AnswerFact & { readonly type: "approval-give" },
+  { now, name, id }: { readonly now: number; readonly name: string; readonly id: FactId },
+): void {
+  const { to, expires, of, fixed, answer } = asking;
+  if (to !== undefined && !to.includes(by)) throw notTheirs(by, to);
+  const agrees = decision !== "reject";
+  if (expires !== undefined && Date.parse(expires) <= now)
+    throw new AnswerError(
+      `the deadline for an answer was ${expires}`,
+      "resume the run: it goes on without, or asks others",
+      { expires },
+    );
+  if (agrees && call?.by === by)
+    throw new AnswerError(
+      `${by} wants to do it, and cannot agree to it`,
+      'somebody else must: say who, by: "user:ada"',
+      { by },
+    );
+  // Anybody may say no, and a question is not an approval.
+  if (agrees && answer === undefined && !mayAgree(asking, by))
+    throw new AnswerError(
+      `${by} is not a person, and the terms of the approval do not name it`,
+      `approve as a person: by: "user:ada"; or name it in the terms: approval: { from: ${JSON.stringify(by)} }`,
+      { by },
+    );
+  if (edit !== undefined && fixed === true) {
+    const hint = "approve it as it is, reject it, or take it over";
+    throw new AnswerError("its arguments cannot be changed", hint, { of: of ?? id });
+  }
+  if (decision === "take-over" && call === undefined) {
+    const reason = "this is a question of a program, and nothing to take over";
+    throw new AnswerError(reason, "approve it, or reject it");
+  }
+  if (answer === undefined || !agrees) return;
+  const { enum: choices } = answer as { readonly enum?: readonly Json[] };
+  const fits = choices === undefined ? typeof value === "string" : choices.includes(value as Json);
+  if (decision === "take-over" && fits) return;
+  const words = choices === undefined ? '"…"' : choices.map((one) => JSON.stringify(one)).join(" | ");
+  throw new AnswerError(
+    decision === "approve"
+      ? "a question cannot be agreed to"
+      : `${JSON.stringify(value)} does not answer the question`,
+    `rath.answer(${JSON.stringify(name)}, "${id.slice(0, 12)}", ${words}, "user:ada")`,
+    { answer },
+  );
+}
+
+function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {
+  const hint = `it is for ${to.join(" or ")}`;
+  return new AnswerError(`it is not for ${String(by)} to say`, hint, { to: [...to] });
 }

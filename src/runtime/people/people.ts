@@ -1,39 +1,30 @@
-import type { FactId, FactOf, Json, Principal } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
-import { defined } from "../../util/index.js";
+import type { FactId, FactOf, Failure, Json, Principal, Settlement } from "../../session/index.js";
+import { defined, showValue } from "../../util/index.js";
 import { AnswerError } from "../error.js";
-import { RefusedError } from "../given.js";
+import { RefusedError, requireKnown } from "../given.js";
 import { delegationOf } from "../policy/index.js";
-import { answerName } from "../run/writer.js";
-import type { Secrets } from "../secrets.js";
-import type { Services } from "../services.js";
+import { answerName } from "../run/names.js";
+import type { RunServices } from "../run/options.js";
 import { recordedRun } from "../tape/recorded.js";
 import { type AnswerOptions, giveAnswer, type MakeAnswer, requestsOf, revokeAnswer } from "./answer.js";
-import { type Awaited, describeAsk, showVisibly } from "./awaited.js";
-import { type Approval, type Decision, requireDecision, type Settle, type TakeOver } from "./decision.js";
-import { doubtAbout } from "./doubt.js";
-
-type PeopleHost = {
-  readonly store: () => Promise<Store>;
-  readonly secrets: Secrets;
-  readonly services: Services;
-  /** Called after each answer: a run in this process may wait for it. */
-  readonly answered: () => void;
-};
+import { type Awaited, describeAsk, doubtAbout, showVisibly } from "./awaited.js";
 
 /**
  * The requests to people and their answers. An answer is kept in the store, where the run that asked finds it: now, or when
  * it is resumed.
  */
 export class People {
-  readonly #host: PeopleHost;
+  readonly #host: RunServices;
+  readonly #answered: () => void;
 
-  constructor(host: PeopleHost) {
+  /** @param answered called after each answer: a run in this process may wait for it */
+  constructor(host: RunServices, answered: () => void) {
     this.#host = host;
+    this.#answered = answered;
   }
 
   async pending(nameOrId: string): Promise<readonly Awaited[]> {
-    const store = await this.#host.store();
+    const store = await this.#host.open();
     const run = await recordedRun(store, nameOrId);
     const heads = run === undefined || run.over ? [nameOrId] : run.leaves;
     const awaited: Awaited[] = [];
@@ -68,7 +59,7 @@ export class People {
   async withdraw(nameOrId: string, decision: Omit<Decision, "digest">): Promise<FactId> {
     requireDecision(decision, "withdraw", nameOrId);
     const { by, why = `${String(by)} withdrew the request` } = decision;
-    const requesters = delegationOf(await (await this.#host.store()).load(nameOrId));
+    const requesters = delegationOf(await (await this.#host.open()).load(nameOrId));
     if (!requesters.includes(by))
       throw new AnswerError(
         `${String(by)} did not make the request`,
@@ -80,9 +71,9 @@ export class People {
 
   async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
     requireDecision(decision, "revoke", nameOrId);
-    const { store, secrets, services } = this.#host;
+    const { open, secrets, services } = this.#host;
     const now = services.now();
-    return revokeAnswer(await store(), nameOrId, { ...decision, now }, (fact) => secrets.conceal(fact).value);
+    return revokeAnswer(await open(), nameOrId, { ...decision, now }, (fact) => secrets.conceal(fact).value);
   }
 
   async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
@@ -143,11 +134,68 @@ export class People {
   }
 
   async #answer(nameOrId: string, options: Omit<AnswerOptions, "now">, make: MakeAnswer): Promise<FactId> {
-    const { store, secrets, services, answered } = this.#host;
+    const { open, secrets, services } = this.#host;
     // A person may type a secret too.
     const conceal: MakeAnswer = (...asked) => secrets.conceal(make(...asked)).value;
-    const id = await giveAnswer(await store(), nameOrId, { ...options, now: services.now() }, conceal);
-    answered();
+    const id = await giveAnswer(await open(), nameOrId, { ...options, now: services.now() }, conceal);
+    this.#answered();
     return id;
   }
+}
+
+/** A person's word on something that was shown. */
+export type Decision = {
+  readonly by: Principal;
+  /** Which question, by its id; may be left out when there is only one. */
+  readonly ask?: FactId;
+  /** The digest of what the person saw: refused unless it is what was asked. */
+  readonly digest?: string;
+  readonly why?: string;
+};
+
+/** A person's agreement. */
+export type Approval = Decision & {
+  /** Agrees to these arguments in place of those that were shown. Both are kept. */
+  readonly edit?: Json;
+};
+
+/** A person's word that they did it themselves. */
+export type TakeOver = Decision & {
+  /** The value that the caller gets in place of an outcome. */
+  readonly value: Json;
+};
+
+/** The outcome of a write in doubt, as a person knows it. */
+export type Settle = {
+  readonly by: Principal;
+  /** Which request; may be left out when there is only one in doubt. */
+  readonly of?: FactId;
+  readonly decision: Settlement;
+  /** The result, if the write was done. */
+  readonly value?: Json;
+  readonly error?: Failure;
+  readonly why?: string;
+  /** The digest that `pending` showed. The answer is refused if the call in doubt has another one. */
+  readonly digest?: string;
+};
+
+const DECISIONS = {
+  approve: ["by", "ask", "digest", "why", "edit"],
+  reject: ["by", "ask", "digest", "why"],
+  revoke: ["by", "ask", "why"],
+  withdraw: ["by", "ask", "why"],
+  takeOver: ["by", "ask", "digest", "why", "value"],
+  settle: ["by", "of", "decision", "value", "error", "why", "digest"],
+} as const;
+
+/** An answer to what a run waits for. */
+function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, name: string): Given {
+  requireKnown(decision, DECISIONS[use], `${use} what ${showValue(name)} waits for`);
+  if (typeof decision === "object" && decision !== null) return decision;
+  const rest = use === "settle" ? ', decision: "done", value' : use === "takeOver" ? ", value" : "";
+  throw new RefusedError(
+    `${use} what ${showValue(name)} waits for`,
+    `what is decided is ${showValue(decision)}, not an object`,
+    `say who decides: rath.${use}(${showValue(name)}, { by: "user:ada"${rest} })`,
+  );
 }

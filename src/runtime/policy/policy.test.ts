@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Json, type Principal, Session } from "../../session/index.js";
 import { type Action, type PolicyRule, policy, untrustedIn } from "./index.js";
 import { labelsView } from "./labels.js";
-import { fitsPattern } from "./pattern.js";
+import { fitsPattern } from "./rule.js";
 
 const session = Session.start("Pay 30 to bob@x.org, please.");
 

@@ -24,9 +24,11 @@ export function policy(name: string, rules: readonly PolicyRule[], options: Poli
   check(name, rules, options);
   const { otherwise = "allow" } = options;
   const all = rules.map((rule) => Object.freeze({ ...rule }));
+  // Functions are told apart by their source.
+  const plain = all.map(({ when, ...rest }) => ({ ...rest, ...defined({ when: when && String(when) }) }));
   return Object.freeze({
     name,
-    version: versionOf(all, otherwise),
+    version: digestOf(canonical({ rules: plain, otherwise })),
     covers: (kind: Action["kind"]) => kind !== "model" || all.some(({ model }) => model !== undefined),
     decide: (action: Action) => decide(all, otherwise, action),
   });
@@ -67,12 +69,6 @@ export function strictestOf(verdicts: readonly Verdict[]): Verdict {
     (one, other) => (STRICT.indexOf(other) > STRICT.indexOf(one) ? other : one),
     "allow",
   );
-}
-
-/** Functions are told apart by their source. */
-function versionOf(rules: readonly PolicyRule[], otherwise: Verdict): string {
-  const plain = rules.map(({ when, ...rest }) => ({ ...rest, ...defined({ when: when && String(when) }) }));
-  return digestOf(canonical({ rules: plain, otherwise }));
 }
 
 const CONDITIONS = optionNames<PolicyRule>()(

@@ -5,9 +5,7 @@ import { nearestOf } from "../../util/index.js";
 import type { Action, Verdict } from "./action.js";
 import { givenLeaves, leavesAt, propertiesOf } from "./argument.js";
 import { untrustedIn } from "./labels.js";
-import { fitsPattern } from "./pattern.js";
-import { TrustedStatements } from "./trusted-statements.js";
-import { isAskedFor } from "./verb.js";
+import { isAskedFor, TrustedStatements } from "./trusted-statements.js";
 
 /**
  * A verdict about some actions. Every condition that the rule names must hold. Texts may have wildcards (`*`; in paths
@@ -65,7 +63,10 @@ const CONDITIONS: readonly Condition[] = [
   },
   ({ effect }, action) => effect === undefined || listOf(effect).includes(action.effect),
   ({ irreversible }, { reversible }) => irreversible === undefined || irreversible === !reversible,
-  (rule, action) => isTouched(rule, action, rule.path, action.touches?.paths, hasPath),
+  (rule, action) =>
+    isTouched(rule, action, rule.path, action.touches?.paths, (pattern, path) =>
+      fitsPattern(plain(pattern), plain(path), true),
+    ),
   (rule, action) => isTouched(rule, action, rule.command, action.touches?.commands, hasCommand),
   (rule, action) => isTouched(rule, action, rule.host, knownHosts(action), hasHost),
   (rule, action) => {
@@ -114,10 +115,6 @@ function isTouched(
 /** A call that does not say what it touches may touch anything, unless it is pure. */
 function isFeared(verdict: Verdict, { effect }: Action): boolean {
   return verdict !== "allow" && effect !== "pure";
-}
-
-function hasPath(pattern: string, path: string): boolean {
-  return fitsPattern(plain(pattern), plain(path), true);
 }
 
 /** Without detours: "a/../b" is "b". */
@@ -186,4 +183,45 @@ function requireArguments(
 
 function listOf<Value>(value: Value | readonly Value[]): readonly Value[] {
   return Array.isArray(value) ? value : [value as Value];
+}
+
+/**
+ * Whether a text fits a pattern with wildcards: `*` stands for anything, in a path for anything but "/", where `**` stands
+ * for anything. All places where a part may end are looked at side by side, so no text takes long.
+ */
+export function fitsPattern(pattern: string, text: string, isPath = false): boolean {
+  // The places in the text where the parts so far may end.
+  let ends: readonly boolean[] = Array.from({ length: text.length + 1 }, (_, place) => place === 0);
+  for (const part of pattern.split(/(\*\*\/?|\*)/)) {
+    if (part === "") continue;
+    ends = after(part === "*" && !isPath ? "**" : part, text, ends);
+    if (!ends.includes(true)) return false;
+  }
+  return ends[text.length] === true;
+}
+
+function after(part: string, text: string, ends: readonly boolean[]): readonly boolean[] {
+  // Whether what a wildcard stands for may go on to this place.
+  let goesOn = false;
+  return ends.map((isEnd, place) => {
+    switch (part) {
+      case "**":
+        goesOn ||= isEnd;
+        return goesOn;
+      case "**/": {
+        const isHere = isEnd || (goesOn && text[place - 1] === "/");
+        goesOn ||= isEnd;
+        return isHere;
+      }
+      case "*":
+        goesOn = isEnd || (goesOn && text[place - 1] !== "/");
+        return goesOn;
+      default:
+        return (
+          place >= part.length &&
+          ends[place - part.length] === true &&
+          text.startsWith(part, place - part.length)
+        );
+    }
+  });
 }

@@ -32,7 +32,10 @@ export class TrustedStatements {
     if (typeof value === "number") return this.#numbers.has(value);
     // Nobody says "true": they name what is to be true of it.
     if (typeof value === "boolean") return this.#affirms(wordsOf(name).join(" ")) === value;
-    const text = withoutQuotes(normalOf(value));
+    // Without the quotation marks around it, and what ends a sentence.
+    const text = normalOf(value)
+      .replace(/^["'`]+|["'`.!?,;:]+$/g, "")
+      .trim();
     const number = plainNumber(text);
     if (number !== undefined && this.#numbers.has(number)) return true;
     // People say a day and an hour, one here and one there.
@@ -76,20 +79,16 @@ function statementIn(fact: Fact, session: Session): Statement | undefined {
       : undefined;
   if (fact.type !== "session-start" && fact.type !== "message-say") return undefined;
   const [origin] = originsOf(fact);
-  if ((origin !== "user" && origin !== "system") || isQuoting(session)) return undefined;
+  if (origin !== "user" && origin !== "system") return undefined;
+  const { by, run } = fact;
+  // The runtime may repeat a model's words, and a body everything that it has read by then.
+  if (by === "runtime" || by.startsWith("runtime:") || (run !== undefined && untrustedIn(session).length > 0))
+    return undefined;
   return { text: normalOf(textOf(fact.type === "session-start" ? (fact.text ?? "") : fact.content)) };
 }
 
 /** A "not" among the last words before. */
 const NEGATED = /(?:\b(?:not|no|non|never|without|nor)|n't)(?:[ -][\p{L}']+){0,3}[ -]?$/u;
-
-/** The runtime may repeat a model's words, and a body everything that it has read by then. */
-function isQuoting(session: Session): boolean {
-  const { by, run } = session.fact;
-  return (
-    by === "runtime" || by.startsWith("runtime:") || (run !== undefined && untrustedIn(session).length > 0)
-  );
-}
 
 function textOf(content: Content): string {
   if (typeof content === "string") return content;
@@ -120,11 +119,6 @@ function normalOf(text: string): string {
     .replace(/[“”]/g, '"')
     .replace(/\s+/g, " ")
     .trim();
-}
-
-/** Without the quotation marks around it, and what ends a sentence. */
-function withoutQuotes(text: string): string {
-  return text.replace(/^["'`]+|["'`.!?,;:]+$/g, "").trim();
 }
 
 /** The numbers in a text: "1,000" is 1000, "$90.50" is 90.5, "90,50" is 90.5; "10%" and "2024-05-13" have none. */
@@ -172,4 +166,30 @@ function goesOn(character = " ", beyond = " "): boolean {
 
 function isWordly(character: string): boolean {
   return /[\p{L}\p{N}_@/\\+%-]/u.test(character);
+}
+
+/**
+ * Words that ask for the same kind of act, as people and tools name it. Only those forms that ask: "they sent me", "prices
+ * increased" and "the updated list" ask for nothing. English only: in another language no act is recognised, and a person
+ * is asked.
+ */
+const KINDS: readonly ReadonlySet<string>[] = [
+  "send transfer pay payment refund reimburse wire remit forward email mail message dm write reply respond notify inform post publish announce submit deliver return",
+  "delete remove cancel erase drop clear trash discard revoke unsubscribe uninstall kick ban",
+  "create add schedule book booking reserve reservation set write append insert put upload save draft plan order buy purchase register",
+  "update change modify edit adjust set move reschedule postpone rename replace correct switch increase decrease reset",
+  "share invite invitation grant add allow permit",
+  "run execute launch deploy apply push merge release restart trigger",
+].map((words) => new Set(words.split(" ")));
+
+/**
+ * Whether words ask for the act that a tool is named after. Its verb is the first word of its name that is one of those
+ * above; a tool with none of them must be asked for by a word of its name, and a call without arguments by all of them.
+ */
+export function isAskedFor(tool: string, said: ReadonlySet<string>, hasArguments: boolean): boolean {
+  const words = wordsOf(tool);
+  if (!hasArguments) return words.length > 0 && words.every((word) => said.has(word));
+  const verb = words.find((word) => KINDS.some((kind) => kind.has(word)));
+  if (verb === undefined) return words.some((word) => word.length > 2 && said.has(word));
+  return KINDS.some((kind) => kind.has(verb) && [...kind].some((word) => said.has(word)));
 }

@@ -115,7 +115,7 @@ function ask(item: PendingRequest, what: Json, { rule, why, level, to, within }:
 /** Whether a question was answered, so that it cannot be answered from now on; the run does not rest meanwhile. */
 async function isAnswered(item: PendingRequest, ask: Session): Promise<boolean> {
   const { turns, answers } = item.batch.run;
-  return answers.lastAnswerTo(ask.id).finally(turns.occupy());
+  return answers.isAnswered(ask.id).finally(turns.occupy());
 }
 
 /** Takes questions back that are about something else by now, unless somebody has answered them: that is heard first. */

@@ -1,24 +1,25 @@
 import {
+  canonical,
   type FactId,
   type FactOf,
   type Failure,
+  type Json,
   readableError,
   Session,
   warnOf,
 } from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
 import { RefusedError } from "../given.js";
+import type { Secrets } from "../secrets.js";
 import type { Reusable } from "../tape/tape.js";
 import { takenOver } from "./approval.js";
 import { EffectRecorder } from "./effect-recorder.js";
 import { changeOf, type Evidence, withoutFiles } from "./evidence.js";
 import type { PendingRequest } from "./pending-request.js";
-import { Pieces } from "./pieces.js";
 import { type Attempt, failedAs, type Outcome, type Request } from "./request.js";
 import { delayOf, isRetryable, isUnanswered } from "./retry.js";
 import { TimeoutError, timed } from "./timeout.js";
 
-/** The result of one attempt: an outcome, or an error. */
 type Brought = {
   readonly attempt: number;
   readonly milliseconds: number;
@@ -47,7 +48,6 @@ export function isInDoubt({ batch, asked, begun }: PendingRequest, { effect }: R
   return begun.run === batch.run.nonce || !batch.run.tape.redone.has(asked.id);
 }
 
-/** Makes one attempt. */
 export async function tryEffect(item: PendingRequest, request: Request): Promise<void> {
   const { run, scope, chain } = item.batch;
   const number = item.state.attempts + 1;
@@ -70,7 +70,10 @@ export async function tryEffect(item: PendingRequest, request: Request): Promise
     if (run.recorder.stopped !== undefined || item.turn !== turn) return;
     // Cancelled while that was being written: nothing has happened yet, and nothing will.
     if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
-    outcome = await timed(request.act(attempt), patienceFor(item, request), controller, write);
+    // A `write` is not stopped because a budget is spent: nobody would know how it ended.
+    const left = (write ? undefined : scope.ledger?.left(run.services.now())) ?? Number.POSITIVE_INFINITY;
+    const patience = Math.min(request.timeout ?? Number.POSITIVE_INFINITY, Math.max(1, left));
+    outcome = await timed(request.act(attempt), patience, controller, write);
   } catch (error) {
     thrown = { error: readableError(error) };
   }
@@ -97,29 +100,14 @@ function isRunning(error: unknown): boolean {
   return error instanceof TimeoutError && error.running;
 }
 
-/** Milliseconds that an attempt may take. A `write` is not stopped because a budget is spent: nobody would know how it ended. */
-function patienceFor({ batch }: PendingRequest, { effect, timeout }: Request): number {
-  const { ledger } = batch.scope;
-  const left = effect === "write" ? undefined : ledger?.left(batch.run.services.now());
-  return Math.min(timeout ?? Number.POSITIVE_INFINITY, Math.max(1, left ?? Number.POSITIVE_INFINITY));
-}
-
 /** The argument of an effect for one attempt, and the objects that follow it. */
 function beginAttempt(item: PendingRequest, number: number) {
   const { run, chain } = item.batch;
-  const { name = "" } = item.asked.fact as { readonly name?: string };
   const controller = new AbortController();
   const { signal } = controller;
   const since = chain.tip;
   const pieces = new Pieces(run.secrets, (delta) => run.recorder.emit(item.asked, delta, since));
-  const recorder = new EffectRecorder({
-    pool: run.pool,
-    tip: chain.tip,
-    run: run.nonce,
-    signal,
-    evidence: item.evidence,
-    ...(name !== "" && { by: `tool:${name}` }),
-  });
+  const recorder = new EffectRecorder(item, signal);
   const attempt: Attempt = {
     attempt: number,
     number,
@@ -128,7 +116,13 @@ function beginAttempt(item: PendingRequest, number: number) {
     request: item.asked,
     emit: (delta) => pieces.take(delta),
     sandbox: async () => {
-      requireAlone(item);
+      // Of calls that go on side by side on the same files, nobody could say which of them changed what.
+      if (item.batch.items.length > 1 && !item.effect?.conflicts?.includes(WORKSPACE))
+        throw new RefusedError(
+          "use the sandbox",
+          "other calls may use it at the same time",
+          `say that calls of this tool go one after the other: conflicts: [${JSON.stringify(WORKSPACE)}]`,
+        );
       return recorder.sandbox();
     },
     secret: (name) => run.secrets.get(name),
@@ -144,16 +138,6 @@ function beginAttempt(item: PendingRequest, number: number) {
   return { attempt, controller, recorder, pieces };
 }
 
-/** Of calls that go on side by side on the same files, nobody could say which of them changed what. */
-function requireAlone({ batch, effect }: PendingRequest): void {
-  if (batch.items.length === 1 || effect?.conflicts?.includes(WORKSPACE)) return;
-  throw new RefusedError(
-    "use the sandbox",
-    "other calls may use it at the same time",
-    `say that calls of this tool go one after the other: conflicts: [${JSON.stringify(WORKSPACE)}]`,
-  );
-}
-
 function settleAttempt(
   item: PendingRequest,
   request: Request,
@@ -163,7 +147,10 @@ function settleAttempt(
   const { cancelled } = scope;
   const { retry, effect } = request;
   const { error } = thrown ?? {};
-  if (thrown !== undefined && leavesDoubt(request, error)) {
+  const mayPass = () => retry !== undefined && isRetryable(error, retry);
+  const isUnknown = thrown !== undefined && effect === "write" && isUnanswered(error);
+  // A `write` may have happened though it failed; unless its owner wants it tried again whatever happened.
+  if (isUnknown && (retry?.when === undefined || !mayPass())) {
     const failure = noteAttempt(item, request, "effect-doubt", { attempt }, error);
     run.recorder.flushSoon();
     // While it may still happen, nobody can find out that it did not.
@@ -172,11 +159,10 @@ function settleAttempt(
   } else if (
     thrown !== undefined &&
     cancelled === undefined &&
-    retry !== undefined &&
-    attempt < (retry.attempts ?? 3) &&
-    isRetryable(error, retry)
+    attempt < (retry?.attempts ?? 3) &&
+    mayPass()
   ) {
-    const wait = delayOf(error, attempt, retry, run.services);
+    const wait = delayOf(error, attempt, retry ?? {}, run.services);
     noteAttempt(item, request, "effect-fail", { attempt, wait }, error);
     item.release = run.turns.later(wait, () => {
       if (!item.isDone) item.letGo();
@@ -244,8 +230,9 @@ function repeat(item: PendingRequest, request: Request, error: Failure | undefin
   item.advance({ type: "not-done" });
   // The reconciler's evidence is on the record before the next attempt, which then goes on in the same sandbox.
   chain.tell(item, withoutFiles(item.evidence));
-  if (error !== undefined && item.state.attempts >= attemptsFor(request, error))
-    item.end(request.failed(error, undefined));
+  // That its sandbox went away once says nothing about the call; that a second one did says that the call ends them.
+  const attempts = Math.max(request.retry?.attempts ?? 1, error?.code === "sandbox-lost" ? 2 : 1);
+  if (error !== undefined && item.state.attempts >= attempts) item.end(request.failed(error, undefined));
   else if (scope.cancelled !== undefined) item.end(givenUp(request, scope.cancelled));
   else item.letGo();
 }
@@ -263,27 +250,58 @@ export function settleDoubt(item: PendingRequest, request: Request, fact: FactOf
   else item.end(takenOver(request, fact));
 }
 
-/** Whether a `write` may have happened though it failed; unless its owner wants it tried again whatever happened. */
-function leavesDoubt({ effect, retry }: Request, error: unknown): boolean {
-  if (effect !== "write" || !isUnanswered(error)) return false;
-  return retry?.when === undefined || !isRetryable(error, retry);
-}
-
 /** The fact without its stamp and the request it belonged to. */
 function withoutStamp<Stamped extends Evidence | Reusable["fact"]>(fact: Stamped): Stamped {
   const { of: _of, at: _at, run: _run, seq: _seq, ...body } = fact as Stamped & { of?: FactId };
   return body as Stamped;
 }
 
-/**
- * How often a call is tried that certainly did not happen. That its sandbox went away once says nothing about the call; that
- * a second one did says that the call is what ends them.
- */
-function attemptsFor({ retry }: Request, { code }: Failure): number {
-  return Math.max(retry?.attempts ?? 1, code === "sandbox-lost" ? WITH_LOST_SANDBOXES : 1);
-}
-
-const WITH_LOST_SANDBOXES = 2;
-
 /** The key of calls that use the workspace: they go one after the other. */
 const WORKSPACE = "workspace";
+
+/**
+ * The output of a call on the way, in pieces, without the values of secrets: the end of a piece that may be the beginning of one is
+ * kept back until the next piece tells.
+ */
+export class Pieces {
+  readonly #secrets: Secrets;
+  readonly #tell: (delta: Json) => void;
+  readonly #held = new Map<string, Held>();
+
+  constructor(secrets: Secrets, tell: (delta: Json) => void) {
+    this.#secrets = secrets;
+    this.#tell = tell;
+  }
+
+  take(delta: Json): void {
+    const field = FIELDS.find((one) => typeof (delta as Fields | null)?.[one] === "string");
+    if (field === undefined || Array.isArray(delta)) {
+      this.flush();
+      this.#tell(this.#secrets.conceal(delta).value);
+      return;
+    }
+    const { [field]: piece, ...rest } = delta as Fields;
+    const stream = canonical({ field, rest });
+    const text = `${this.#held.get(stream)?.text ?? ""}${piece as string}`;
+    const cut = this.#secrets.cutIn(text);
+    this.#held.delete(stream);
+    if (cut < text.length) this.#held.set(stream, { rest, field, text: text.slice(cut) });
+    if (cut > 0) this.#say({ rest, field, text: text.slice(0, cut) });
+  }
+
+  /** The end of the stream: held text was not a secret. */
+  flush(): void {
+    for (const held of this.#held.values()) this.#say(held);
+    this.#held.clear();
+  }
+
+  #say({ rest, field, text }: Held): void {
+    this.#tell(this.#secrets.conceal({ ...rest, [field]: text }).value);
+  }
+}
+
+type Fields = { readonly [field: string]: Json };
+type Held = { readonly rest: Fields; readonly field: string; readonly text: string };
+
+/** Where the words of a piece stand: of a model's stream, of a command's output. */
+const FIELDS: readonly string[] = ["text", "delta"];

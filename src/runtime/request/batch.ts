@@ -1,6 +1,6 @@
 import { type Draft, drafted, dueOf, parentsOf, type Session } from "../../session/index.js";
 import { CancelledError, failureOf } from "../error.js";
-import { type Answer, sessionOf } from "../people/mailbox.js";
+import { type Answer, sessionOf } from "../run/answers.js";
 import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
 import type { Entry } from "../tape/tape.js";
@@ -109,7 +109,6 @@ export class RequestBatch {
     return this.items.find((item) => item.asked.id === of || item.consent.get(of) !== undefined);
   }
 
-  /** Takes over a recorded outcome. */
   deliver(entry: Entry): void {
     const item = this.#itemOf(entry);
     this.chain.adopt(entry, item);
@@ -196,7 +195,6 @@ export class RequestBatch {
       this.run.watch(inDoubt ? reconcile(item, effect) : tryEffect(item, effect));
   }
 
-  /** Waits for an answer or a time. */
   #await(item: PendingRequest): void {
     const { asked } = item;
     const { turns, services, answers } = this.run;
@@ -255,10 +253,11 @@ export class RequestBatch {
   #giveUp(item: PendingRequest, why: string, error: CancelledError): void {
     const { effect } = item;
     for (const waiting of effect === undefined ? [item.asked] : item.consent.open) item.drop(waiting, why);
-    if (effect !== undefined) item.end(effect.failed(failureOf(error), undefined));
-    else {
-      if (item.isDone) this.scope.made(this.chain.tip);
-      this.goOn();
+    if (effect !== undefined) {
+      item.end(effect.failed(failureOf(error), undefined));
+      return;
     }
+    if (item.isDone) this.scope.made(this.chain.tip);
+    this.goOn();
   }
 }

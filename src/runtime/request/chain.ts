@@ -45,7 +45,6 @@ export class Chain {
     return this.#tip;
   }
 
-  /** Puts a request on the chain. */
   ask(draft: Draft): Session {
     this.#tip = this.#scope.next([this.#tip], draft, this.realm);
     if (this.#run.tape.adopting) this.#asked.add(this.#tip.id);
@@ -58,12 +57,10 @@ export class Chain {
     this.#note(item, undefined);
   }
 
-  /** The recorded fact that comes next, if the tape has one. */
   recorded(fits: (entry: Entry) => boolean): Entry | undefined {
     return this.#run.tape.chained(this.#tip, this.#asked, fits);
   }
 
-  /** Takes over a recorded fact. */
   adopt(entry: Entry, item: PendingRequest | undefined): void {
     const second = item === undefined ? undefined : this.#secondParent(entry, item);
     const parents = second === undefined ? [this.#tip] : [this.#tip, second];

@@ -25,7 +25,6 @@ type Ask = {
   give: Give | undefined;
 };
 
-/** A question to ask next. */
 export type Question = {
   readonly rule: string;
   readonly why: string | undefined;
@@ -34,7 +33,6 @@ export type Question = {
   readonly within: number | undefined;
 };
 
-/** Where an agreement stands. */
 export type Standing =
   | { readonly state: "agreed" | "expired" }
   | { readonly state: "refused"; readonly give: Give }
@@ -53,7 +51,6 @@ export class Consent {
   #second: FactOf<"effect-settle"> | undefined;
   #taken: Give | undefined;
 
-  /** The questions that nobody has answered. */
   get open(): readonly Session[] {
     return [...this.#asks.values()].filter(({ state }) => state === "open").map(({ session }) => session);
   }

@@ -1,5 +1,5 @@
 import type { ExecOptions, ExecResult, Execution, Sandbox } from "../../sandbox/index.js";
-import { gated, type SandboxLease, type SandboxPool } from "../../sandbox/pool/index.js";
+import { gated, type SandboxLease } from "../../sandbox/pool/index.js";
 import {
   EMPTY_TREE,
   type FactInput,
@@ -10,26 +10,22 @@ import {
 } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { RefusedError } from "../given.js";
+import type { Run } from "../run/run.js";
 import { EVIDENCE, type Evidence } from "./evidence.js";
-
-/** The call that an effect is recorded for. */
-type Call = {
-  readonly pool: SandboxPool;
-  /** The end of the chain of the call. */
-  readonly tip: Session;
-  readonly run: string;
-  readonly signal: AbortSignal;
-  readonly evidence: Evidence[];
-  /** The tool that leaves the evidence. */
-  readonly by?: Principal;
-};
+import type { PendingRequest } from "./pending-request.js";
 
 /**
  * Offers one attempt at an effect the sandbox of its session, and a way to leave evidence.
  * Everything that is run and changed there is collected, and put on the record before the outcome.
  */
 export class EffectRecorder {
-  readonly #call: Call;
+  readonly #run: Run;
+  readonly #signal: AbortSignal;
+  /** The end of the chain of the call, as it was before it. */
+  readonly #tip: Session;
+  readonly #evidence: Evidence[];
+  /** The tool that leaves the evidence. */
+  readonly #by: { readonly by?: Principal };
   #taking: Promise<Sandbox> | undefined;
   #lease: SandboxLease | undefined;
   #dirty = false;
@@ -38,8 +34,13 @@ export class EffectRecorder {
   readonly #running = new Set<Promise<void>>();
   readonly #background = new Map<Execution, Evidence>();
 
-  constructor(call: Call) {
-    this.#call = call;
+  constructor({ asked, batch, evidence }: PendingRequest, signal: AbortSignal) {
+    const { name = "" } = asked.fact as { readonly name?: string };
+    this.#run = batch.run;
+    this.#signal = signal;
+    this.#tip = batch.chain.tip;
+    this.#evidence = evidence;
+    this.#by = name === "" ? {} : { by: `tool:${name}` };
   }
 
   record(fact: FactInput): void {
@@ -51,7 +52,7 @@ export class EffectRecorder {
         `${JSON.stringify(fact?.type)} is nothing that a call can leave`,
         `it can leave ${[...EVIDENCE].join(", ")}`,
       );
-    this.#call.evidence.push(fact as Evidence);
+    this.#evidence.push(fact as Evidence);
   }
 
   /** The sandbox of the session, opened when it is first asked for. */
@@ -68,8 +69,13 @@ export class EffectRecorder {
   }
 
   async #take(): Promise<Sandbox> {
-    const { pool, tip, run, evidence, signal } = this.#call;
-    this.#lease = await pool.acquire({ tip, run, record: (fact) => evidence.push(fact), signal });
+    const { pool, nonce } = this.#run;
+    this.#lease = await pool.acquire({
+      tip: this.#tip,
+      run: nonce,
+      record: (fact) => this.#evidence.push(fact),
+      signal: this.#signal,
+    });
     return this.#watched(this.#lease.live.sandbox);
   }
 
@@ -91,14 +97,14 @@ export class EffectRecorder {
     const lease = this.#lease;
     if (lease === undefined) return;
     const { live } = lease;
-    for (const fact of this.#background.values()) this.#call.evidence.push(fact);
+    for (const fact of this.#background.values()) this.#evidence.push(fact);
     if (this.#background.size > 0) live.drifting = true;
     const { SandboxLostError, SnapshotLimitError } = await import("../../sandbox/index.js");
     let limit: unknown;
     if (this.#lost === undefined) {
       try {
         await this.#tell(lease);
-        this.#call.pool.release(lease, this.#call.tip, live.tree);
+        this.#run.pool.release(lease, this.#tip, live.tree);
         return;
       } catch (error) {
         if (error instanceof SnapshotLimitError) limit = error;
@@ -106,29 +112,28 @@ export class EffectRecorder {
       }
     }
     const { id, incarnation } = live;
-    this.#call.evidence.push({ type: "sandbox-lose", sandbox: id, incarnation, why: this.#lost });
-    await this.#call.pool.drop(lease);
+    this.#evidence.push({ type: "sandbox-lose", sandbox: id, incarnation, why: this.#lost });
+    await this.#run.pool.drop(lease);
     if (abandoned) return;
     throw limit ?? new SandboxLostError(id, this.#lost);
   }
 
   /** Records how the call changed the files, or which files it saw. */
   async #tell({ live, trees }: SandboxLease): Promise<void> {
-    const { evidence } = this.#call;
-    const by = defined({ by: this.#call.by });
+    const evidence = this.#evidence;
     const before = live.tree;
     const seen = this.#dirty ? await live.sandbox.snapshot() : undefined;
     const after = seen === undefined || (before === null && seen.tree === EMPTY_TREE) ? before : seen.tree;
     if (after === before || after === null) {
       if (!evidence.some(({ type }) => type.startsWith("workspace-")))
-        evidence.push({ type: "workspace-read", ...by, tree: before, sandbox: live.id } as Evidence);
+        evidence.push({ type: "workspace-read", ...this.#by, tree: before, sandbox: live.id } as Evidence);
       return;
     }
     const { diffTrees } = await import("../../sandbox/index.js");
     const skipped = seen?.skipped ?? [];
     evidence.push({
       type: "workspace-change",
-      ...by,
+      ...this.#by,
       before,
       after,
       paths: await diffTrees(trees, before, after),
@@ -167,11 +172,11 @@ export class EffectRecorder {
       fork: use((options) => sandbox.fork(options)),
       suspend: use(async () => {
         await sandbox.suspend();
-        this.#call.evidence.push({ type: "sandbox-suspend", ...named });
+        this.#evidence.push({ type: "sandbox-suspend", ...named });
       }),
       resume: use(async () => {
         await sandbox.resume();
-        this.#call.evidence.push({ type: "sandbox-resume", ...named });
+        this.#evidence.push({ type: "sandbox-resume", ...named });
       }),
       renew: use((milliseconds) => sandbox.renew(milliseconds)),
       status: () => sandbox.status(),
@@ -210,11 +215,11 @@ export class EffectRecorder {
     const { background = false } = options;
     // A signal of the tool's own must not take the place of the run's.
     const signal =
-      options.signal === undefined ? this.#call.signal : AbortSignal.any([this.#call.signal, options.signal]);
+      options.signal === undefined ? this.#signal : AbortSignal.any([this.#signal, options.signal]);
     const execution = this.#discreet(sandbox.exec(command, background ? options : { ...options, signal }));
     const told = (result: ExecResult | undefined): Evidence => ({
       type: "command-run",
-      ...defined({ by: this.#call.by }),
+      ...this.#by,
       sandbox: sandbox.ref.id,
       incarnation: sandbox.ref.incarnation,
       command: command as Json,
@@ -231,7 +236,7 @@ export class EffectRecorder {
     }
     const done = execution.result.then(
       (result) => {
-        this.#call.evidence.push(told(result));
+        this.#evidence.push(told(result));
         if (result.outcome === "lost")
           this.#lost ??= result.why ?? "it went away while a command was running";
       },
@@ -244,7 +249,6 @@ export class EffectRecorder {
   }
 }
 
-/** Methods that change files. */
 const CHANGING: ReadonlySet<string> = new Set(["write", "make", "remove", "move"]);
 
 /** Bytes without the values of secrets: the name of a secret stands where its value was. */

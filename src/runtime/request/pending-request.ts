@@ -157,9 +157,16 @@ export class PendingRequest {
         this.advance({ ...event, voidsEdit });
         return;
       }
-      case "policy-decide":
-        this.advance({ ...event, asAsked: this.#isAsAsked() });
+      case "policy-decide": {
+        // With the arguments that were asked for, as they were or because somebody put them back.
+        const { edit } = consent;
+        const { input = null } = this.asked.fact as { readonly input?: Json };
+        this.advance({
+          ...event,
+          asAsked: edit === undefined || canonical(edit.input) === canonical(input),
+        });
         return;
+      }
       case "answer-take":
         this.advance({ ...event, said: event.waits ? "other" : this.#hear(fact.of, answer) });
         return;
@@ -185,12 +192,5 @@ export class PendingRequest {
     consent.answered(of, fact);
     // With other arguments it is another action, which is still to be made.
     return fact.edit !== undefined && consent.edit !== undefined ? "edit" : "other";
-  }
-
-  /** Whether it is with the arguments that were asked for, as they were or because somebody put them back. */
-  #isAsAsked(): boolean {
-    const { edit } = this.consent;
-    const { input = null } = this.asked.fact as { readonly input?: Json };
-    return edit === undefined || canonical(edit.input) === canonical(input);
   }
 }

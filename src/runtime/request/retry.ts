@@ -39,24 +39,19 @@ export function isUnanswered(error: unknown): boolean {
  * and knows how the call ended.
  */
 function reasonOf(error: unknown): "retryable" | "final" | "unreached" | "unanswered" | "unknown" {
-  for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
-    const { isRetryable: retryable, code, cause: inner } = fieldsOf(cause);
-    if (typeof retryable === "boolean") return retryable ? "retryable" : "final";
-    if (UNREACHED.has(code)) return "unreached";
-    if (UNANSWERED.has(code)) return "unanswered";
-    cause = inner;
+  try {
+    for (let cause = error, depth = 0; typeof cause === "object" && cause !== null && depth < 5; depth++) {
+      const fields = cause as { readonly [field: string]: unknown };
+      const { isRetryable: retryable, code, cause: inner } = fields;
+      if (typeof retryable === "boolean") return retryable ? "retryable" : "final";
+      if (UNREACHED.has(code)) return "unreached";
+      if (UNANSWERED.has(code)) return "unanswered";
+      cause = inner;
+    }
+  } catch {
+    // Reading the fields of an error may throw: then it tells nothing.
   }
   return "unknown";
-}
-
-/** The fields of an error; nothing, where reading them throws. */
-function fieldsOf(error: object): { readonly [field: string]: unknown } {
-  try {
-    const { isRetryable: said, code, cause } = error as { readonly [field: string]: unknown };
-    return { isRetryable: said, code, cause };
-  } catch {
-    return {};
-  }
 }
 
 /** Milliseconds until the next attempt: as long as the server asks for, or twice as long each time with some chance in it. */

@@ -1,8 +1,26 @@
-import { type Fact, type FactId, parentsOf, readFact, Session } from "../../session/index.js";
-import { type Answer, Mailbox, sessionOf } from "../people/mailbox.js";
+import {
+  type BlobSource,
+  digestsOf,
+  type Fact,
+  type FactId,
+  parentsOf,
+  type Realm,
+  readFact,
+  Session,
+} from "../../session/index.js";
+import { ConflictError } from "../../store/index.js";
 import type { Entry } from "../tape/tape.js";
+import { answerName } from "./names.js";
 import type { Run } from "./run.js";
-import { answerName } from "./writer.js";
+
+/** An answer that somebody gave, as the store has it. */
+export type Answer = {
+  readonly id: FactId;
+  readonly line: string;
+  readonly blobs?: BlobSource;
+  /** The approval that it takes back: it hangs from that. */
+  readonly revoked?: { readonly id: FactId; readonly line: string };
+};
 
 /** Takes an answer in, and says whether it did; a timer has none. */
 type Take = (answer: Answer) => boolean;
@@ -10,11 +28,11 @@ type Take = (answer: Answer) => boolean;
 /** Which requests of a run wait for somebody, what people said, and what they said when nobody waited for it any longer. */
 export class Answers {
   readonly #run: Run;
-  readonly #mailbox: Mailbox;
   readonly #waiting = new Map<FactId, Take | undefined>();
   /** Requests that were withdrawn. */
   readonly #dropped = new Map<FactId, Session>();
   readonly #begun = new Map<FactId, Session>();
+  readonly #taken = new Set<FactId>();
   #collecting = false;
   /** Whether somebody may have answered since it was last looked. */
   #changed = false;
@@ -22,7 +40,6 @@ export class Answers {
 
   constructor(run: Run) {
     this.#run = run;
-    this.#mailbox = new Mailbox(run.options.store, run.nonce);
   }
 
   close(): void {
@@ -30,7 +47,6 @@ export class Answers {
     this.#waiting.clear();
   }
 
-  /** The requests that wait for an answer, or for a time. */
   get waiting(): readonly FactId[] {
     return [...this.#waiting.keys()];
   }
@@ -39,12 +55,10 @@ export class Answers {
     return this.#waiting.size > 0;
   }
 
-  /** Whether somebody waits, and may have been answered. */
   get mayBeAnswered(): boolean {
     return this.#changed && this.isWaiting;
   }
 
-  /** Notes that a request waits for an answer, or for a time. */
   wait(request: FactId, take?: Take): void {
     this.#waiting.set(request, take);
     this.#run.turns.wake();
@@ -63,7 +77,7 @@ export class Answers {
 
   /** An answer was taken in: it answers nothing else. */
   took(answer: FactId): void {
-    this.#mailbox.took(answer);
+    this.#taken.add(answer);
   }
 
   /** An effect was begun: somebody may say what became of it. */
@@ -77,9 +91,9 @@ export class Answers {
   }
 
   /** Whether a request was answered; if not, none can answer it from now on. */
-  async lastAnswerTo(request: FactId): Promise<boolean> {
+  async isAnswered(request: FactId): Promise<boolean> {
     await this.#run.recorder.flush();
-    return (await this.#mailbox.lastAnswerTo(request, this.#run.beginning.start.id)) !== undefined;
+    return (await this.#lastAnswerTo(request)) !== undefined;
   }
 
   /** Looks for new answers. `none` is called when nobody has answered and all requests wait. */
@@ -102,15 +116,15 @@ export class Answers {
   }
 
   #takeIn(request: FactId, answer: Answer): void {
-    const { turns, writer, nonce } = this.#run;
+    const { turns, recorder, nonce } = this.#run;
     const take = this.#waiting.get(request);
     this.#waiting.delete(request);
     turns.soon(() => {
       // Its name goes in the commit that takes it in, or it would answer the same request again; where it is not
       // taken in, its name is all that leads to it, and the end will see to it.
       const name = answerName(nonce, request);
-      writer.also(name, null);
-      if (take?.(answer) !== true) writer.leave(name);
+      recorder.also(name, null);
+      if (take?.(answer) !== true) recorder.leave(name);
     });
   }
 
@@ -119,7 +133,7 @@ export class Answers {
     await this.#run.recorder.flush();
     const found: { request: FactId; answer: Answer; rank: number; at: number }[] = [];
     for (const [request, take] of this.#waiting) {
-      const answer = take && (await this.#mailbox.answerTo(request));
+      const answer = take && (await this.#answerTo(request));
       if (answer === undefined) continue;
       const { decision = "", at } = readFact(answer.line, undefined) as Fact & { decision?: string };
       const rank = RANKS.indexOf(decision);
@@ -131,16 +145,18 @@ export class Answers {
   /** Answers to requests that were withdrawn: their senders were told that they are kept. */
   async strays(): Promise<readonly Session[]> {
     if (this.#dropped.size + this.#begun.size === 0) return [];
-    const { writer, nonce } = this.#run;
+    const { recorder, nonce, options } = this.#run;
     const strays: Session[] = [];
+    const under = answerName(nonce, "");
     // An outcome may have been found out, in an earlier process too, after a person had settled it.
-    for (const request of await this.#mailbox.answered()) {
+    for (const { name } of (await options.store?.names({ under })) ?? []) {
+      const request = name.slice(under.length);
       const asked = this.#begun.get(request);
       if (asked !== undefined) this.#dropped.set(request, asked);
     }
     for (const [request, asked] of this.#dropped) {
-      const answer = await this.#mailbox.lastAnswerTo(request, this.#run.beginning.start.id);
-      writer.also(answerName(nonce, request), null);
+      const answer = await this.#lastAnswerTo(request);
+      recorder.also(answerName(nonce, request), null);
       if (answer === undefined) continue;
       strays.push(sessionOf(answer, asked, Session.realmOf(this.#run.beginning.start)));
     }
@@ -163,6 +179,53 @@ export class Answers {
         : (tape.foreign(id, [asked], Session.realmOf(this.#run.beginning.start)) ?? []);
     });
   }
+
+  /** The answer to a request, if there is one that was not taken in. */
+  async #answerTo(request: FactId): Promise<Answer | undefined> {
+    const { nonce, options } = this.#run;
+    const { store } = options;
+    const id = await store?.head(answerName(nonce, request));
+    const line = id === undefined ? undefined : await store?.line(id);
+    if (store === undefined || id === undefined || line === undefined || this.#taken.has(id))
+      return undefined;
+    // An answer hangs from what it answers, or from the approval that it takes back, and from nothing else.
+    const parent = parentsOf(line).join();
+    const before = parent === request ? undefined : await store.line(parent);
+    if (parent !== request && !isRevocation(line, before, request)) return undefined;
+    const revoked = before === undefined ? {} : { revoked: { id: parent, line: before } };
+    // The content may be in blobs, which only the store has.
+    const { blobs } = digestsOf(line).length > 0 ? Session.realmOf(await store.load(id)) : {};
+    return { id, line, ...(blobs && { blobs }), ...revoked };
+  }
+
+  /** The same; if there is no answer, the start of the run takes the place of one, so that none can come from now on. */
+  async #lastAnswerTo(request: FactId): Promise<Answer | undefined> {
+    const { nonce, options, beginning } = this.#run;
+    const answer = await this.#answerTo(request);
+    if (answer !== undefined) return answer;
+    try {
+      await options.store?.point(answerName(nonce, request), beginning.start.id, { expect: null });
+      return undefined;
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+      return this.#answerTo(request);
+    }
+  }
 }
 
 const RANKS: readonly string[] = ["reject", "take-over"];
+
+/** Whether it takes back an approval of a request. */
+function isRevocation(line: string, before: string | undefined, request: FactId): boolean {
+  if (before === undefined || parentsOf(before).join() !== request) return false;
+  const [given, taken] = [readFact(line, undefined), readFact(before, undefined)];
+  return given.type === "approval-give" && given.decision === "reject" && taken.type === "approval-give";
+}
+
+/** An answer as a session: it hangs from the request it answers, or from the approval that it takes back. */
+export function sessionOf({ id, line, blobs, revoked }: Answer, asked: Session, given: Realm): Session {
+  const realm = blobs === undefined ? given : Object.freeze({ ...given, blobs });
+  const from =
+    revoked === undefined ? asked : Session.restore(revoked.line, [asked], realm, { id: revoked.id });
+  return Session.restore(line, [from], realm, { id });
+}

@@ -5,12 +5,7 @@ import type { Budget, Request, Spend } from "../request/request.js";
 import type { Scope } from "./scope.js";
 
 /** The limit that the next call would exceed. */
-export type Excess = {
-  readonly limit: string;
-  readonly allowed: number;
-  readonly spent: number;
-  readonly asked: number;
-};
+type Excess = Pick<FactOf<"budget-stop">, "limit" | "allowed" | "spent" | "asked">;
 
 /** A stretch of time, in milliseconds since 1970. */
 export type Stretch = { readonly from: number; readonly to: number };

@@ -13,7 +13,6 @@ export class Cancellation {
     this.#run = run;
   }
 
-  /** Listens to the signal that cancels the run. */
   begin(): void {
     const { tape, beginning, options } = this.#run;
     const { signal } = options;
@@ -39,7 +38,6 @@ export class Cancellation {
     else turns.soon(() => this.#cancel(why));
   }
 
-  /** Takes over a recorded cancellation. */
   adopt(entry: Entry): void {
     const { root, recorder, beginning } = this.#run;
     const { start } = beginning;
@@ -47,7 +45,6 @@ export class Cancellation {
     root.cancel((fact as FactOf<"run-cancel">).why ?? "");
   }
 
-  /** The tape has ended. */
   goLive(): void {
     if (this.#pending !== undefined) this.#cancel(this.#pending);
   }

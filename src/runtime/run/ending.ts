@@ -15,11 +15,10 @@ import {
 import { isSameList } from "../../util/index.js";
 import { bodyOf, CancelledError, DescentError, failureOf, RunFailedError } from "../error.js";
 import type { Module } from "../module.js";
-import type { Secrets } from "../secrets.js";
 import { boundedFailure, withoutLongText } from "./long-text.js";
+import { runName } from "./names.js";
 import { isSameProgram } from "./program.js";
 import type { Run } from "./run.js";
-import { runName } from "./writer.js";
 
 /** How the body of a run came out. */
 export type BodyOutcome = { readonly session: Session } | { readonly error: unknown };
@@ -37,129 +36,100 @@ export function checkedOutcome(body: BodyOutcome, start: Session, module: Module
 }
 
 /** The error that a caller gets for a run whose body failed. */
-export function failureIn(
-  out: Session,
-  error: unknown,
-  run: { readonly module: Module; readonly secrets: Secrets; readonly cancelled: string | undefined },
-): RathError {
-  const { module, secrets, cancelled } = run;
-  if (error instanceof CancelledError && cancelled !== undefined) return new CancelledError(cancelled, out);
-  return new RunFailedError(module.name, boundedFailure(secrets.conceal(failureOf(error)).value), out, error);
+export function failureIn({ options, secrets, root }: Run, out: Session, error: unknown): RathError {
+  if (error instanceof CancelledError && root.cancelled !== undefined)
+    return new CancelledError(root.cancelled, out);
+  const failure = boundedFailure(secrets.conceal(failureOf(error)).value);
+  return new RunFailedError(options.module.name, failure, out, error);
 }
 
-/** The facts that a run comes to rest with, its end or a suspension: recorded ones, or new ones. */
-export class Ending {
-  readonly #run: Run;
+/** The `run-end`: it joins the result and every other leaf, so that one head holds all that a replay needs. */
+function endOf(run: Run, body: BodyOutcome): { parents: readonly Session[]; fact: FactInput } {
+  const { root, beginning, recorder } = run;
+  const result = "session" in body ? body.session : (root.last ?? beginning.start);
+  const leaves = recorder.tips
+    .filter((tip) => tip !== result)
+    .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
+  const { whatIfStart } = beginning;
+  return {
+    parents: [result, ...leaves, ...(whatIfStart === undefined ? [] : [whatIfStart])],
+    fact: endFactOf(run, body),
+  };
+}
 
-  constructor(run: Run) {
-    this.#run = run;
-  }
+export function endFactOf({ options, beginning }: Run, body: BodyOutcome): FactInput {
+  const error = "error" in body && { error: options.secrets.conceal(failureOf(body.error)).value };
+  return { type: "run-end", of: beginning.id, ...error };
+}
 
-  get #realm(): Realm {
-    return Session.realmOf(this.#run.beginning.start);
-  }
+function realmOf({ beginning }: Run): Realm {
+  return Session.realmOf(beginning.start);
+}
 
-  /** The `run-end`: it joins the result and every other leaf, so that one head holds all that a replay needs. */
-  #made(body: BodyOutcome): { parents: readonly Session[]; fact: FactInput } {
-    const { root, beginning, writer } = this.#run;
-    const result = "session" in body ? body.session : (root.last ?? beginning.start);
-    const leaves = writer.tips
-      .filter((tip) => tip !== result)
-      .sort((one, other) => (one.fact.seq ?? 0) - (other.fact.seq ?? 0));
-    const { whatIfStart } = beginning;
-    return {
-      parents: [result, ...leaves, ...(whatIfStart === undefined ? [] : [whatIfStart])],
-      fact: this.fact(body),
-    };
-  }
+/** Makes the end of a run, with what people said when nobody waited for it any longer. */
+export async function makeEnd(run: Run, body: BodyOutcome): Promise<Session | undefined> {
+  const { answers, recorder, options } = run;
+  const strays = await answers.strays();
+  if (recorder.stopped !== undefined) return undefined;
+  const { parents, fact } = endOf(run, body);
+  const end = recorder.next([...parents, ...strays], drafted(fact), realmOf(run));
+  recorder.also(runName(options.nonce), null);
+  await recorder.flush();
+  return end;
+}
 
-  /** The `run-end`. */
-  fact(body: BodyOutcome): FactInput {
-    const { options, beginning } = this.#run;
-    const error = "error" in body && { error: options.secrets.conceal(failureOf(body.error)).value };
-    return { type: "run-end", of: beginning.id, ...error };
-  }
+/** The end that is recorded for just this, if there is one. */
+export function recordedEnd(run: Run, body: BodyOutcome): Session | undefined {
+  const { tape, options, answers, recorder } = run;
+  const { parents: ours, fact } = endOf(run, body);
+  const parents = [...ours, ...answers.recordedStrays(tape.endOf(options.nonce), ours.length)];
+  const entry = tape.twin(parents, drafted(fact), realmOf(run));
+  return entry === undefined ? endOfOrigin(run, body) : recorder.adopt(entry, parents, realmOf(run));
+}
 
-  /** Makes the end of the run, with what people said when nobody waited for it any longer. */
-  async end(body: BodyOutcome): Promise<Session | undefined> {
-    const { answers, recorder, writer, options } = this.#run;
-    const strays = await answers.strays();
-    if (recorder.stopped !== undefined) return undefined;
-    const { parents, fact } = this.#made(body);
-    const end = recorder.next([...parents, ...strays], drafted(fact), this.#realm);
-    writer.also(runName(options.nonce), null);
-    await recorder.flush();
-    return end;
-  }
+/** The end of the run that a what-if comes from, when the same program did nothing else: then it is that run. */
+function endOfOrigin(run: Run, body: BodyOutcome): Session | undefined {
+  const { options, beginning, program, tape, answers, recorder } = run;
+  const { start, origin, whatIfStart } = beginning;
+  const { origin: from, mode } = options;
+  if (mode !== "what-if" || origin === undefined || from?.again === true) return undefined;
+  if (!isSameProgram(origin.fact as FactOf<"run-start">, program)) return undefined;
+  const entry = tape.endOf(from?.run);
+  if (entry === undefined) return undefined;
+  const { parents, fact } = endOf(run, body);
+  const then = parents.map((parent) => (parent === whatIfStart ? origin : parent));
+  // The beginning of a first run is not a leaf.
+  if (origin === start) then.pop();
+  then.push(...answers.recordedStrays(entry, then.length));
+  const ids = then.map(({ id }) => id);
+  if (!isSameList(parentsOf(entry.line), ids)) return undefined;
+  const recorded = canonical(bodyOf(readFact(entry.line, realmOf(run).blobs)));
+  const whole = { by: "runtime", ...fact, of: origin.id } as unknown as Draft;
+  const isSame = [whole, withoutLongText(whole)].some(
+    (now) => canonical(now as unknown as Json) === recorded,
+  );
+  return isSame ? recorder.adopt(entry, then, realmOf(run)) : undefined;
+}
 
-  /** The end that is recorded for just this, if there is one. */
-  recordedEnd(body: BodyOutcome): Session | undefined {
-    const { tape, options, answers, recorder } = this.#run;
-    const { parents: ours, fact } = this.#made(body);
-    const parents = [...ours, ...answers.recordedStrays(tape.endOf(options.nonce), ours.length)];
-    const entry = tape.twin(parents, drafted(fact), this.#realm);
-    return entry === undefined ? this.#endOfOrigin(body) : recorder.adopt(entry, parents, this.#realm);
-  }
+function frontiersOf({ recorder, beginning: { whatIfStart } }: Run): readonly Session[] {
+  return whatIfStart === undefined ? recorder.tips : [...recorder.tips, whatIfStart];
+}
 
-  /** The end of the run that a what-if comes from, when the same program did nothing else: then it is that run. */
-  #endOfOrigin(body: BodyOutcome): Session | undefined {
-    const { options, beginning, program, tape, answers, recorder } = this.#run;
-    const { start, origin, whatIfStart } = beginning;
-    const { origin: from, mode } = options;
-    if (mode !== "what-if" || origin === undefined || from?.again === true) return undefined;
-    if (!isSameProgram(origin.fact as FactOf<"run-start">, program)) return undefined;
-    const entry = tape.endOf(from?.run);
-    if (entry === undefined) return undefined;
-    const { parents, fact } = this.#made(body);
-    const then = parents.map((parent) => (parent === whatIfStart ? origin : parent));
-    // The beginning of a first run is not a leaf.
-    if (origin === start) then.pop();
-    then.push(...answers.recordedStrays(entry, then.length));
-    const recorded = canonical(bodyOf(readFact(entry.line, this.#realm.blobs)));
-    const whole = { by: "runtime", ...fact, of: origin.id } as unknown as Draft;
-    const isSame = [whole, withoutLongText(whole)].some(
-      (now) => canonical(now as unknown as Json) === recorded,
-    );
-    if (
-      !isSameList(
-        parentsOf(entry.line),
-        then.map(({ id }) => id),
-      ) ||
-      !isSame
-    )
-      return undefined;
-    return recorder.adopt(entry, then, this.#realm);
-  }
+export function makeSuspension(run: Run): Session {
+  const { recorder, answers, beginning } = run;
+  const fact = drafted({ type: "run-suspend", of: beginning.id, waiting: answers.waiting });
+  return recorder.next(frontiersOf(run), fact, realmOf(run));
+}
 
-  get #frontiers(): readonly Session[] {
-    const { writer, beginning } = this.#run;
-    const { whatIfStart } = beginning;
-    return whatIfStart === undefined ? writer.tips : [...writer.tips, whatIfStart];
+/** The recorded suspension at exactly this place. */
+export function recordedSuspension(run: Run): Session | undefined {
+  const { tape, options, recorder } = run;
+  const tips = new Map(frontiersOf(run).map((tip) => [tip.id, tip]));
+  for (const entry of tape.entries) {
+    if (entry.type !== "run-suspend" || entry.run !== options.nonce) continue;
+    const sessions = parentsOf(entry.line).flatMap((id) => tips.get(id) ?? []);
+    if (sessions.length === tips.size && sessions.length === parentsOf(entry.line).length)
+      return recorder.adopt(entry, sessions, realmOf(run));
   }
-
-  /** Makes a suspension here. */
-  suspension(): Session {
-    const { recorder, answers, beginning } = this.#run;
-    return recorder.next(
-      this.#frontiers,
-      drafted({ type: "run-suspend", of: beginning.id, waiting: answers.waiting }),
-      this.#realm,
-    );
-  }
-
-  /** The recorded suspension at exactly this place. */
-  recordedSuspension(): Session | undefined {
-    const { tape, options, recorder } = this.#run;
-    const tips = this.#frontiers;
-    const ids = new Set(tips.map((tip) => tip.id));
-    for (const entry of tape.entries) {
-      if (entry.type !== "run-suspend" || entry.run !== options.nonce) continue;
-      const parents = parentsOf(entry.line);
-      if (parents.length !== ids.size || !parents.every((id) => ids.has(id))) continue;
-      const byId = new Map(tips.map((tip) => [tip.id, tip]));
-      const sessions = parents.map((id) => byId.get(id) as Session);
-      return recorder.adopt(entry, sessions, this.#realm);
-    }
-    return undefined;
-  }
+  return undefined;
 }

@@ -4,7 +4,6 @@ import { RunClosedError } from "../error.js";
 /** How often a lease is renewed at once before a run gives up. */
 const RENEWALS = 20;
 
-/** How many milliseconds lie between two renewals. */
 const RENEWED_EVERY = 10_000;
 
 /** The right of this process, and of no other, to write a run. */
@@ -20,17 +19,15 @@ export class RunLease {
     this.#failed = failed;
   }
 
-  get current(): Lease | undefined {
-    return this.#lease;
-  }
-
   /** @param given one that was taken before the tape was read */
-  async take(store: Store, name: string, given: Lease | undefined): Promise<void> {
-    this.#lease = given ?? (await store.lease(name));
+  async take(store: Store, name: string, given: Lease | undefined): Promise<Lease> {
+    const lease = given ?? (await store.lease(name));
+    this.#lease = lease;
     this.#renewal = setInterval(() => {
       this.#lease?.renew().catch(this.#failed);
     }, RENEWED_EVERY);
     this.#renewal.unref();
+    return lease;
   }
 
   /** Whether this process certainly is the only one that runs this. */

@@ -1,4 +1,4 @@
-import type { Draft, Failure, Json } from "../../session/index.js";
+import type { Draft, Failure } from "../../session/index.js";
 
 /** Characters of an error's message that are recorded. */
 export const MESSAGE_CHARACTERS = 8_192;
@@ -27,19 +27,13 @@ export function withoutLongText(fact: Draft): Draft {
 }
 
 export function boundedFailure(error: Failure): Failure {
-  const message = boundedMessage(error.message);
-  const data = error.data === undefined ? undefined : boundedData(error.data);
+  let { message, data } = error;
+  if (message.length > MESSAGE_CHARACTERS) {
+    const note = ` … [cut: ${message.length} characters]`;
+    message = message.slice(0, MESSAGE_CHARACTERS - note.length).toWellFormed() + note;
+  }
+  const { length } = data === undefined ? "" : JSON.stringify(data);
+  if (length > DATA_CHARACTERS) data = { cut: `${length} characters of data were not recorded` };
   if (message === error.message && data === error.data) return error;
   return { ...error, message, ...(data !== undefined && { data }) };
-}
-
-function boundedMessage(message: string): string {
-  if (message.length <= MESSAGE_CHARACTERS) return message;
-  const note = ` … [cut: ${message.length} characters]`;
-  return message.slice(0, MESSAGE_CHARACTERS - note.length).toWellFormed() + note;
-}
-
-function boundedData(data: Json): Json {
-  const { length } = JSON.stringify(data);
-  return length <= DATA_CHARACTERS ? data : { cut: `${length} characters of data were not recorded` };
 }

@@ -1,7 +1,7 @@
 import { drafted, type FactInput, readableError, requireSession, Session } from "../../session/index.js";
 import { CancelledError, DescentError, failureOf } from "../error.js";
 import type { Module } from "../module.js";
-import { Ledger, type Stretch } from "./budget.js";
+import { Ledger } from "./budget.js";
 import type { Limits } from "./options.js";
 import { Scope } from "./scope.js";
 
@@ -15,7 +15,6 @@ export async function bracketed(
   session: Session,
   body: (session: Session) => Promise<Session>,
   limits: Limits,
-  gaps: readonly Stretch[],
 ): Promise<Session> {
   const { run } = scope;
   if (scope.cancelled !== undefined) throw new CancelledError(scope.cancelled);
@@ -28,7 +27,7 @@ export async function bracketed(
     inner.realm(realm),
   );
   const bracket = entered.id;
-  ledger?.begin(entered.fact.at, gaps);
+  ledger?.begin(entered.fact.at, run.beginning.gaps);
   for (const fact of limitFacts(module, limits)) entered = entered.append(fact);
   try {
     // Modules call each other on the stack. A fresh one every so often, always at the same depth, so that the
@@ -45,7 +44,8 @@ export async function bracketed(
       drafted({ type: "module-exit", of: bracket, error: run.secrets.conceal(failureOf(error)).value }),
       realm,
     );
-    failAt(error, exit);
+    // A caller that catches it can keep the evidence.
+    if (typeof error === "object" && error !== null) sessions.set(error, exit);
     throw error;
   } finally {
     inner.leave();
@@ -53,17 +53,11 @@ export async function bracketed(
 }
 
 /** The session with the outermost module's own budget and policy: that module is bracketed by the run itself. */
-export function limited(
-  root: Scope,
-  module: Module,
-  session: Session,
-  limits: Limits,
-  gaps: readonly Stretch[],
-): Session {
+export function limited(root: Scope, module: Module, session: Session, limits: Limits): Session {
   const [first, ...others] = limitFacts(module, limits);
   if (first === undefined) return session;
   const ledger = ledgerOf(limits, root);
-  ledger?.begin(session.fact.at, gaps);
+  ledger?.begin(session.fact.at, root.run.beginning.gaps);
   const scope = new Scope(root.run, root, { ledger, policy: limits.policy });
   const start = scope.next([session], drafted(first), scope.realm(Session.realmOf(session)));
   return others.reduce((last, fact) => last.append(fact), start);
@@ -89,7 +83,6 @@ export function laneOf(session: Session) {
   };
 }
 
-/** The limits of a module, as facts. */
 function limitFacts({ name }: Module, { budget, policy }: Limits): readonly FactInput[] {
   const facts: FactInput[] = [];
   if (budget !== undefined) facts.push({ type: "budget-set", limits: { ...budget }, by: "runtime" });
@@ -103,9 +96,4 @@ const sessions = new WeakMap<object, Session>();
 /** The session at which the body of a module failed with this error: its evidence up to there. */
 export function failedAt(error: unknown): Session | undefined {
   return typeof error === "object" && error !== null ? sessions.get(error) : undefined;
-}
-
-/** Notes where an error was thrown, so that a caller that catches it can keep the evidence. */
-function failAt(error: unknown, session: Session): void {
-  if (typeof error === "object" && error !== null) sessions.set(error, session);
 }

@@ -16,36 +16,35 @@ export type Prices = {
 /** How a replay continues where the tape ends, or says something else. */
 export type Mode = "replay" | "verify" | "what-if" | "resume";
 
-/** The budget and the policy of a module. */
 export type Limits = { readonly budget?: Budget | undefined; readonly policy?: Policy | undefined };
 
-/** Something to tell observers. */
 export type Observation =
   | { readonly kind: "fact"; readonly session: Session }
   | { readonly kind: "delta"; readonly request: Session; readonly delta: Json };
 
-/** Shared by all runs of a runtime. */
+/** Shared by all runs of a runtime, and by the answers of people to them. */
 export type RunServices = {
+  /** Opens the store when it is first needed. */
+  readonly open: () => Promise<Store>;
+  /** The budget of each run, unless the run has its own. */
+  readonly budget?: Budget | undefined;
   readonly services: Services;
   readonly prices: Prices;
   readonly policies: readonly Policy[];
   readonly secrets: Secrets;
-  /** The sandboxes of the runtime. */
   readonly pool: SandboxPool;
-  readonly observe: (observation: Observation) => void;
-  /** The host of the session that comes out. */
+  /** The host of the session that comes out. Without one, runs are not kept in the store. */
   readonly outer: object | undefined;
 };
 
 export type RunOptions = RunServices & {
+  readonly observe: (observation: Observation) => void;
   readonly store: Store | undefined;
   readonly module: Module;
   readonly body: (session: Session) => Promise<Session>;
   readonly base: Session;
   readonly nonce: string;
   readonly name: string;
-  readonly budget?: Budget | undefined;
-  /** The principal who began it. */
   readonly by?: Principal | undefined;
   /** On whose behalf it acts; not given for a run that version 0.1 recorded, nor for a what-if of one. */
   readonly for?: Principal | undefined;

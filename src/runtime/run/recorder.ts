@@ -1,7 +1,10 @@
 import { type Draft, type Fact, type Json, type Realm, Session } from "../../session/index.js";
+import type { Lease } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { RunClosedError } from "../error.js";
 import type { Entry } from "../tape/tape.js";
 import { withoutLongText } from "./long-text.js";
+import { runName } from "./names.js";
 import type { Run } from "./run.js";
 import { hostedBy } from "./scope.js";
 
@@ -11,14 +14,36 @@ export type Stop = "ended" | "suspended" | "given up";
 /** Milliseconds after which what was made is durable, though nothing asked for it: a crash must not cost an hour of reading. */
 const KEPT_WITHIN = 1_000;
 
-/** Makes every session of a run: the recorded twin where there is one, else a new session with its stamp. */
+/** The main line of a run; its tip is what the run's name stands at. */
+const MAIN = 0;
+
+/**
+ * Makes every session of a run, the recorded twin where there is one, else a new session with its stamp, and keeps them
+ * durable: every branch's tip is under a name, and all names move in one commit. So a crash leaves a state in which the run
+ * really was, with nothing lost that somebody was told of, and nothing in it that lacks its past.
+ */
 export class Recorder {
   readonly #run: Run;
   #seq: number;
-  /** A flush is scheduled. */
   #keeping = false;
   #stopped: Stop | undefined;
   #abandoned = false;
+  #lease: Lease | undefined;
+  /** The branch each tip ends. */
+  readonly #slots = new Map<Session, number>();
+  readonly #tips = new Map<number, Session>();
+  readonly #changed = new Set<number>();
+  readonly #written = new Set<number>();
+  #next = MAIN;
+  /** Names that the next commit sets or takes away, beside the branches'. */
+  readonly #also = new Map<string, Session | null>();
+  #untold: Session[] = [];
+  /** Sessions that nobody was told of yet, and what is to be told right after them. */
+  readonly #silent = new Map<Session, (() => void)[]>();
+  #made = 0;
+  #kept = 0;
+  #saving: Promise<void> | undefined;
+  #force = false;
 
   constructor(run: Run) {
     this.#run = run;
@@ -35,7 +60,6 @@ export class Recorder {
     return this.#stopped === "ended" && !this.#abandoned;
   }
 
-  /** Nothing more is recorded. */
   stop(how: Stop): void {
     this.#stopped = how;
   }
@@ -43,6 +67,12 @@ export class Recorder {
   /** The body was not waited for: what it makes later is nowhere. */
   abandonBody(): void {
     this.#abandoned = true;
+  }
+
+  /** From here on this process is the one that writes. After a crash, the name may stand at a branch that is not ours to extend. */
+  begin(lease: Lease | undefined, force: boolean): void {
+    this.#lease = lease;
+    this.#force = force;
   }
 
   next(
@@ -62,14 +92,18 @@ export class Recorder {
   adopt(entry: Entry, parents: readonly Session[], realm: Realm): Session {
     entry.used = true;
     const session = Session.restore(entry.line, parents, realm, { id: entry.id });
-    this.#run.writer.add(session, parents, false);
+    this.#add(session, parents, false);
     return session;
   }
 
   /** The same session as another object, which takes its place. */
   replace(session: Session, twin: Session): void {
-    this.#run.writer.replace(session, twin);
     this.#run.tape.alias(session, twin);
+    const slot = this.#slots.get(session);
+    if (slot === undefined) return;
+    this.#slots.delete(session);
+    this.#slots.set(twin, slot);
+    this.#tips.set(slot, twin);
   }
 
   /** A replay asks no clock, not even for what it will throw away. */
@@ -92,7 +126,7 @@ export class Recorder {
       this.#run.pool.require((fact as { readonly sandbox?: string }).sandbox);
     const session = Session.made(parents, this.stamped(withoutLongText(fact)), realm);
     this.#run.tape.missed(session);
-    this.#run.writer.add(session, parents, true);
+    this.#add(session, parents, true);
     if (!this.#run.tape.adopting) this.#keepSoon();
     return session;
   }
@@ -126,10 +160,64 @@ export class Recorder {
     );
   }
 
+  /** A session was made; `fresh` ones are not in the store yet. */
+  #add(session: Session, parents: readonly Session[], fresh: boolean): void {
+    let slot: number | undefined;
+    for (const parent of parents) {
+      const found = this.#slots.get(parent);
+      if (found === undefined) continue;
+      this.#slots.delete(parent);
+      if (slot !== undefined) {
+        const joined = Math.max(slot, found);
+        this.#tips.delete(joined);
+        this.#changed.add(joined);
+      }
+      slot = Math.min(slot ?? found, found);
+    }
+    slot ??= this.#next++;
+    this.#slots.set(session, slot);
+    this.#tips.set(slot, session);
+    this.#changed.add(slot);
+    if (fresh) this.begun(session);
+  }
+
+  /** A fresh session that belongs to no branch: nothing is made of it, and something else leads to it. */
+  begun(session: Session): void {
+    this.#made += 1;
+    this.#untold.push(session);
+    this.#silent.set(session, []);
+  }
+
+  /** The end of every branch: the main line first, then in the order in which they came to be. */
+  get tips(): readonly Session[] {
+    return [...this.#tips.entries()].sort(([one], [other]) => one - other).map(([, tip]) => tip);
+  }
+
+  /** Whether something was made that is not in the store. */
+  get fresh(): boolean {
+    return this.#made > 0;
+  }
+
+  /** Sets or takes away another name with the next commit. */
+  also(name: string, session: Session | null): void {
+    this.#also.set(name, session);
+  }
+
+  /** Leaves a name as it is after all. */
+  leave(name: string): void {
+    this.#also.delete(name);
+  }
+
   /** Resolves when everything that was made before this call is durable. */
   async flush(): Promise<void> {
+    const made = this.#made;
     try {
-      await this.#run.writer.flush();
+      while (this.#kept < made) {
+        this.#saving ??= this.#save().finally(() => {
+          this.#saving = undefined;
+        });
+        await this.#saving;
+      }
     } catch (error) {
       this.#run.fail(error);
       throw error;
@@ -144,10 +232,48 @@ export class Recorder {
   /** Tells observers a piece of what comes of a request in the attempt that began after `since`. */
   emit(request: Session, delta: Json, since: Session): void {
     if (this.#stopped !== undefined) return;
-    const { writer, options } = this.#run;
-    const tell = (): void => options.observe({ kind: "delta", request, delta });
+    const tell = (): void => this.#run.options.observe({ kind: "delta", request, delta });
     // An observer must know the request of a delta, and that the attempt before it failed: they are told first.
-    if (!writer.after(writer.isTold(since) ? request : since, tell)) this.flushSoon();
+    const held = this.#silent.get(since) ?? this.#silent.get(request);
+    if (held === undefined) {
+      tell();
+      return;
+    }
+    held.push(tell);
+    this.flushSoon();
+  }
+
+  async #save(): Promise<void> {
+    const { store, name, nonce, observe } = this.#run.options;
+    const made = this.#made;
+    const told = this.#untold;
+    this.#untold = [];
+    const main = this.#tips.get(MAIN);
+    if (store !== undefined && main !== undefined) {
+      const also: { [name: string]: Session | null } = Object.fromEntries(this.#also);
+      for (const slot of this.#changed) {
+        if (slot === MAIN) continue;
+        const tip = this.#tips.get(slot) ?? null;
+        if (tip !== null || this.#written.has(slot)) also[`${runName(nonce)}/${slot}`] = tip;
+        if (tip === null) this.#written.delete(slot);
+        else this.#written.add(slot);
+      }
+      this.#also.clear();
+      this.#changed.clear();
+      await store.save(main, {
+        name,
+        ...defined({ lease: this.#lease, force: this.#force || undefined }),
+        ...(Object.keys(also).length > 0 && { also }),
+      });
+      this.#force = false;
+    }
+    this.#kept = made;
+    for (const session of told) {
+      const held = this.#silent.get(session) ?? [];
+      observe({ kind: "fact", session });
+      for (const tell of held) tell();
+      this.#silent.delete(session);
+    }
   }
 }
 

@@ -9,20 +9,17 @@ import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import { Tape } from "../tape/tape.js";
 import { Answers } from "./answers.js";
-import { type Beginning, beginningOf } from "./beginning.js";
 import { Ledger, requireBudgetLeft } from "./budget.js";
 import { Cancellation } from "./cancellation.js";
-import { type BodyOutcome, checkedOutcome, Ending, failureIn } from "./ending.js";
+import { type BodyOutcome, checkedOutcome, failureIn } from "./ending.js";
 import { RunLease } from "./lease.js";
-import { Live } from "./live.js";
 import { bracketed, limited } from "./modules.js";
 import type { Limits, RunOptions } from "./options.js";
-import { type StartFact, startFactOf } from "./program.js";
+import { Live, Replay } from "./phase.js";
+import { type Beginning, beginningOf, type StartFact, startFactOf } from "./program.js";
 import { Recorder } from "./recorder.js";
-import { Replay } from "./replay.js";
 import { hostedBy, Scope } from "./scope.js";
 import { Turns } from "./turns.js";
-import { RunWriter } from "./writer.js";
 
 /**
  * One outermost `forward`: from `run-start` to `run-end`, or to a suspension. Replay and Live are its phases; both record
@@ -39,16 +36,12 @@ export class Run {
   readonly turns: Turns;
   readonly tape: Tape;
   readonly lease: RunLease;
-  readonly writer: RunWriter;
   readonly recorder: Recorder;
   readonly answers: Answers;
   readonly cancellation: Cancellation;
   readonly root: Scope;
-  /** The batches that are not done. */
   readonly batches = new Set<RequestBatch>();
   beginning!: Beginning;
-  ending!: Ending;
-  /** How the body came out, once it has. */
   body: BodyOutcome | undefined;
   /** Whether it has come to rest, and its result is known. */
   hasSettled = false;
@@ -68,12 +61,12 @@ export class Run {
     this.secrets = options.secrets;
     this.pool = options.pool;
     this.program = startFactOf(options);
-    this.turns = new Turns(() => this.#turn(), failed);
+    const turn = (): void => (this.#replay ?? this.#live).turn();
+    this.turns = new Turns(() => this.recorder.stopped === undefined && turn(), failed);
     this.tape = options.tape ?? new Tape(nonce);
     if (options.tape === undefined) this.tape.goLive();
     else this.#replay = new Replay(this);
     this.lease = new RunLease(nonce, failed);
-    this.writer = new RunWriter(this);
     this.recorder = new Recorder(this);
     this.answers = new Answers(this);
     this.cancellation = new Cancellation(this);
@@ -103,11 +96,10 @@ export class Run {
       const { store, tape, mode, name, lease } = this.options;
       // Nothing is written of a run that is over, so its name may be in other hands.
       const reading = mode === "replay" || mode === "verify" || tape?.ended === true;
-      if (store !== undefined && !reading) await this.lease.take(store, name, lease);
+      const taken = store === undefined || reading ? undefined : await this.lease.take(store, name, lease);
       this.#requireOpen();
-      this.writer.begin(this.lease.current, tape !== undefined && mode !== "what-if");
+      this.recorder.begin(taken, tape !== undefined && mode !== "what-if");
       this.beginning = beginningOf(this);
-      this.ending = new Ending(this);
       if (tape === undefined) await this.recorder.flush();
       this.#requireOpen();
       this.root.ledger?.begin(this.beginning.start.fact.at, this.beginning.gaps);
@@ -116,7 +108,12 @@ export class Run {
       await this.lease.release();
       throw error;
     }
-    this.#go();
+    const { start } = this.beginning;
+    void (async () => this.options.body(start))().then(
+      (session) => this.#over({ session }),
+      (error: unknown) => this.#over({ error: readableError(error) }),
+    );
+    this.turns.wake();
     return this.#result;
   }
 
@@ -125,21 +122,11 @@ export class Run {
     if (this.hasSettled) throw closedError(this.nonce);
   }
 
-  #go(): void {
-    const { start } = this.beginning;
-    void (async () => this.options.body(start))().then(
-      (session) => this.#over({ session }),
-      (error: unknown) => this.#over({ error: readableError(error) }),
-    );
-    this.turns.wake();
-  }
-
   #over(body: BodyOutcome): void {
     this.body = checkedOutcome(body, this.beginning.start, this.options.module);
     this.turns.wake();
   }
 
-  /** A module inside this run. */
   async enter(
     scope: Scope,
     module: Module,
@@ -147,14 +134,12 @@ export class Run {
     body: (session: Session) => Promise<Session>,
     limits: Limits = {},
   ): Promise<Session> {
-    const { start, gaps } = this.beginning;
     // The outermost module is bracketed by the run itself.
-    if (session === start && module === this.options.module)
-      return requireSession(await body(limited(this.root, module, session, limits, gaps)), "go on");
-    return bracketed(scope, module, session, body, limits, gaps);
+    if (session === this.beginning.start && module === this.options.module)
+      return requireSession(await body(limited(this.root, module, session, limits)), "go on");
+    return bracketed(scope, module, session, body, limits);
   }
 
-  /** Performs requests side by side. */
   perform(scope: Scope, session: Session, requests: readonly (Request | Wait)[]): Promise<Session> {
     const { stopped } = this.recorder;
     if (stopped !== undefined) throw new RunClosedError(this.nonce, `it was ${stopped}`);
@@ -169,17 +154,12 @@ export class Run {
     return batch.result;
   }
 
-  #turn(): void {
-    if (this.recorder.stopped === undefined && !this.turns.held) (this.#replay ?? this.#live).turn();
-  }
-
   /** A batch may have something else to be told than before. */
   look(batch: RequestBatch): void {
     this.#replay?.look(batch);
     this.turns.wake();
   }
 
-  /** A batch is done. */
   ended(batch: RequestBatch): void {
     this.batches.delete(batch);
     this.turns.wake();
@@ -189,7 +169,7 @@ export class Run {
   goLive(): void {
     this.tape.goLive();
     // An earlier process counted its branches in its own way.
-    for (const name of this.options.stale ?? []) this.writer.also(name, null);
+    for (const name of this.options.stale ?? []) this.recorder.also(name, null);
     this.#replay = undefined;
     const live = (): void => {
       this.cancellation.goLive();
@@ -211,7 +191,6 @@ export class Run {
     );
   }
 
-  /** The body was cancelled, and is not waited for any longer. */
   abandonBody(why: string): void {
     if (this.hasSettled) return;
     this.recorder.abandonBody();
@@ -223,14 +202,12 @@ export class Run {
     if (this.hasSettled) return;
     this.#close();
     this.recorder.stop(how);
-    const { outer, base, mode, module } = this.options;
+    const { outer, base, mode } = this.options;
     const out = Session.moved(session, hostedBy(outer, Session.realmOf(base)));
     void this.lease.release().then(() => {
       const body = this.body;
       if (how === "ended" && body !== undefined && "error" in body && mode !== "replay" && mode !== "verify")
-        this.#reject(
-          failureIn(out, body.error, { module, secrets: this.secrets, cancelled: this.root.cancelled }),
-        );
+        this.#reject(failureIn(this, out, body.error));
       else this.#resolve(out);
     });
   }

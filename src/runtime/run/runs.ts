@@ -6,6 +6,7 @@ import {
   requireSession,
   Session,
   sandboxView,
+  warnOf,
 } from "../../session/index.js";
 import { ConflictError, findSession, type Lease, type Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
@@ -29,31 +30,23 @@ import {
 import type { Module } from "../module.js";
 import { behalfOf } from "../policy/index.js";
 import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
-import type { Budget } from "../request/request.js";
 import { statusIn } from "../status.js";
 import type { Follower } from "../stream/stream.js";
 import { factAt, nameOf, type Recorded, recordedRun, startsOf } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
-import type { RunOptions, RunServices } from "./options.js";
+import { unnamed } from "./names.js";
+import type { Observation, RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
 import { hostedBy, Scope } from "./scope.js";
-import { unnamed } from "./writer.js";
-
-type RunHost = {
-  /** The budget of each run, unless the run has its own. */
-  readonly budget: Budget | undefined;
-  readonly store: () => Promise<Store>;
-};
 
 /** The runs of a runtime: begins them, runs recorded ones again, and knows which are under way. */
 export class Runs {
   readonly #shared: RunServices;
-  readonly #host: RunHost;
   readonly #underWay = new Set<Run>();
+  readonly #observers = new Set<(observation: Observation) => void>();
 
-  constructor(shared: RunServices, host: RunHost) {
+  constructor(shared: RunServices) {
     this.#shared = shared;
-    this.#host = host;
   }
 
   /** Whether runs are kept in the store; otherwise their facts are on the session alone. */
@@ -82,7 +75,7 @@ export class Runs {
       );
     if (session.fact.type === "run-suspend" && this.#isKept)
       return this.resume(session.id, module, defined({ signal: settings.signal }), follower);
-    const base = this.#isKept ? await this.#withinReach(await this.#host.store(), session) : session;
+    const base = this.#isKept ? await this.#withinReach(await this.#shared.open(), session) : session;
     const { pending } = base;
     if (pending.length > 0) throw new PendingWorkError(pending);
     this.#shared.pool.require(base.placement?.sandbox);
@@ -95,14 +88,14 @@ export class Runs {
         nonce,
         name,
         signal,
-        budget: settings.budget ?? this.#host.budget,
+        budget: settings.budget ?? this.#shared.budget,
         by: settings.by,
         for: behalfOf(base, settings.by),
         follower,
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
-      const store = await this.#host.store();
+      const store = await this.#shared.open();
       const at = await store.head(name);
       const newest = at === undefined ? undefined : await factAt(store, at);
       throw at === undefined || newest === undefined
@@ -130,7 +123,7 @@ export class Runs {
     requireModule(module, use);
     requireFreeName(settings.name, use);
     requireKnown(settings, ["name", "signal"], use);
-    const store = await this.#host.store();
+    const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
     const newest = await factAt(store, recorded.head);
@@ -154,10 +147,11 @@ export class Runs {
   ): Promise<Session> {
     const { mode = "replay", name } = settings;
     requireMode(mode);
-    requireKnown(settings, REPLAY_SETTINGS, `${mode} ${JSON.stringify(nameOrId)}`);
-    requireModule(module, `${mode} ${JSON.stringify(nameOrId)}`);
+    const use = `${mode} ${JSON.stringify(nameOrId)}`;
+    requireKnown(settings, REPLAY_SETTINGS, use);
+    requireModule(module, use);
     requireFreeName(name, `begin a ${mode}`);
-    const store = await this.#host.store();
+    const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
     if (mode !== "resume" || recorded.over)
@@ -197,7 +191,24 @@ export class Runs {
     return found;
   }
 
-  /** Somebody may have answered. */
+  /** Observers never change a run: what one of them throws becomes a warning. */
+  observe(observer: (observation: Observation) => void): () => void {
+    this.#observers.add(observer);
+    return () => this.#observers.delete(observer);
+  }
+
+  #tell(observation: Observation): void {
+    for (const observer of this.#observers) {
+      try {
+        // It may be asynchronous: then what it throws comes later.
+        const heard = observer(observation) as unknown;
+        if (heard instanceof Promise) heard.catch(warn);
+      } catch (error) {
+        warn(error);
+      }
+    }
+  }
+
   poke(): void {
     for (const run of this.#underWay) run.answers.poke();
   }
@@ -279,20 +290,20 @@ export class Runs {
   async #begin({
     follower,
     ...options
-  }: Omit<RunOptions, keyof RunServices | "store" | "body" | "streams"> & {
+  }: Omit<RunOptions, Exclude<keyof RunServices, "budget"> | "observe" | "store" | "body" | "streams"> & {
     readonly follower: Follower | undefined;
   }): Promise<Session> {
     const { module, nonce } = options;
-    const { pool, observe } = this.#shared;
+    const { pool } = this.#shared;
     const run = new Run({
       ...this.#shared,
       ...options,
       streams: follower !== undefined,
       observe: (observation) => {
-        observe(observation);
+        this.#tell(observation);
         follower?.(observation);
       },
-      store: this.#isKept ? await this.#host.store() : undefined,
+      store: this.#isKept ? await this.#shared.open() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
     });
     this.#underWay.add(run);
@@ -314,6 +325,10 @@ export class Runs {
     if (!(await store.has(session.id))) await store.save(session);
     return this.#hosted(await store.load(session.id, { fetch: true }));
   }
+}
+
+function warn(error: unknown): void {
+  warnOf(error, "OPENRATH_OBSERVER");
 }
 
 /**

@@ -22,7 +22,6 @@ export class Scope implements Host {
   readonly ledger: Ledger | undefined;
   /** The policies in force here: each narrows those around it. */
   readonly policies: readonly Policy[];
-  /** How many scopes are around it. */
   readonly depth: number;
   readonly #outer: Scope | undefined;
   readonly #module: Principal;
@@ -40,7 +39,9 @@ export class Scope implements Host {
 
   constructor(run: Run, outer: Scope | undefined, { ledger, policy, module, given }: Own = {}) {
     this.run = run;
-    this.#module = module === undefined ? (outer as Scope).#module : principalOf(module);
+    const acting = module?.kind === "agent" ? "agent" : "workflow";
+    const principal: Principal = !module?.name ? acting : `${acting}:${module.name}`;
+    this.#module = module === undefined ? (outer as Scope).#module : principal;
     const above = outer?.path ?? [];
     this.path = module === undefined ? above : Object.freeze([...above, module.name]);
     this.#outer = outer;
@@ -70,8 +71,12 @@ export class Scope implements Host {
 
   next(parents: readonly Session[], fact: Draft, realm: Realm): Session {
     const [before] = parents;
-    const labels = (): readonly Origin[] =>
-      before !== undefined && LABELLED.has(fact.type) ? this.#readBeyond(before) : [];
+    // Origins that the body here may know and its session does not show.
+    const labels = (): readonly Origin[] => {
+      if (before === undefined || this.#read.size === 0 || !LABELLED.has(fact.type)) return [];
+      const shown = untrustedIn(before);
+      return [...this.#read].filter((origin) => !shown.includes(origin)).sort();
+    };
     const session = this.run.recorder.next(parents, fact, realm, labels);
     this.made(session);
     return session;
@@ -110,24 +115,11 @@ export class Scope implements Host {
     this.last = session;
     for (let scope = this.#outer; scope !== undefined; scope = scope.#outer) scope.last = session;
   }
-
-  /** Origins that the body here may know and its session does not show. */
-  #readBeyond(session: Session): readonly Origin[] {
-    if (this.#read.size === 0) return [];
-    const shown = untrustedIn(session);
-    return [...this.#read].filter((origin) => !shown.includes(origin)).sort();
-  }
 }
 
 /** The same realm with another host, or without one. */
 export function hostedBy(host: Realm["host"], { host: _, ...realm }: Realm): Realm {
   return Object.freeze(host === undefined ? realm : { ...realm, host });
-}
-
-/** The principal that acts in the body of a module. */
-function principalOf({ kind, name }: Module): Principal {
-  const acting = kind === "agent" ? "agent" : "workflow";
-  return name === "" ? acting : `${acting}:${name}`;
 }
 
 /** Facts in which a body says what it knows. */

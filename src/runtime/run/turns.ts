@@ -20,17 +20,10 @@ export class Turns {
     this.#failed = failed;
   }
 
-  /** Whether effects or timers are under way. */
   get busy(): boolean {
     return this.#busy > 0;
   }
 
-  /** Whether nobody may be told anything now. */
-  get held(): boolean {
-    return this.#held > 0;
-  }
-
-  /** Whether nothing is ready and nothing under way. */
   get idle(): boolean {
     return this.#ready.length === 0 && this.#busy === 0;
   }
@@ -43,7 +36,7 @@ export class Turns {
       this.#woken = false;
       if (this.#closed) return;
       try {
-        this.#turn();
+        if (this.#held === 0) this.#turn();
       } catch (error) {
         this.#failed(error);
       }
@@ -57,7 +50,6 @@ export class Turns {
     this.wake();
   }
 
-  /** The job that has been ready for longest. */
   next(): (() => void) | undefined {
     return this.#ready.shift();
   }
@@ -124,7 +116,6 @@ export class Turns {
     }
   }
 
-  /** Ends all turns and timers. */
   close(): void {
     this.#closed = true;
     for (const timer of this.#timers) clearTimeout(timer);

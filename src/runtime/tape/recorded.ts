@@ -1,8 +1,8 @@
 import { dueOf, type Fact, type FactId, type FactOf, parentsOf, readFact } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
-import { isRunName, runName, unnamed } from "../run/writer.js";
+import { defined } from "../../util/index.js";
+import { isRunName, runName, unnamed } from "../run/names.js";
 
-/** The record of a run. */
 export type Recorded = {
   readonly head: FactId;
   readonly nonce: string;
@@ -168,7 +168,6 @@ export async function factAt(store: Store, id: FactId): Promise<Fact | undefined
   return line === undefined ? undefined : readFact(line, undefined);
 }
 
-/** A run that has not ended. */
 export type Unfinished = {
   readonly run: string;
   readonly name: string;
@@ -185,22 +184,17 @@ export async function unfinishedIn(store: Store): Promise<readonly Unfinished[]>
   const found: Unfinished[] = [];
   for await (const { fact } of unfinishedRuns(store)) {
     const name = nameOf({ nonce: fact.nonce, fact });
-    found.push({ run: fact.nonce, name, module: fact.module, ...(await waitingOf(store, name)) });
+    const head = await store.head(name);
+    const newest = head === undefined ? undefined : await factAt(store, head);
+    const waiting = newest?.type === "run-suspend";
+    const times: string[] = [];
+    for (const id of waiting ? newest.waiting : []) {
+      const asked = await factAt(store, id);
+      if (asked?.type === "timer-set") times.push(dueOf(asked));
+      if (asked?.type === "approval-ask" && asked.expires !== undefined) times.push(asked.expires);
+    }
+    const [due] = times.sort();
+    found.push({ run: fact.nonce, name, module: fact.module, waiting, ...defined({ due }) });
   }
   return found;
-}
-
-/** Whether a run waits, and until when at least. */
-async function waitingOf(store: Store, name: string): Promise<Pick<Unfinished, "waiting" | "due">> {
-  const head = await store.head(name);
-  const newest = head === undefined ? undefined : await factAt(store, head);
-  if (newest?.type !== "run-suspend") return { waiting: false };
-  const timers: string[] = [];
-  for (const id of newest.waiting) {
-    const fact = await factAt(store, id);
-    if (fact?.type === "timer-set") timers.push(dueOf(fact));
-    if (fact?.type === "approval-ask" && fact.expires !== undefined) timers.push(fact.expires);
-  }
-  const [due] = timers.sort();
-  return { waiting: true, ...(due !== undefined && { due }) };
 }

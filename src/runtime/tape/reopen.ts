@@ -3,8 +3,8 @@ import { type FactId, type FactOf, type Failure, parentsOf, readFact } from "../
 import type { Store } from "../../store/index.js";
 import { NotARunError } from "../error.js";
 import type { Budget } from "../request/request.js";
+import { unnamed } from "../run/names.js";
 import type { RunOptions } from "../run/options.js";
-import { unnamed } from "../run/writer.js";
 import { nameOf, type Recorded, startsOf } from "./recorded.js";
 import { type Entry, Tape } from "./tape.js";
 

@@ -18,7 +18,6 @@ import { isSameList } from "../../util/index.js";
 import { beganWith, EVIDENCE, type Evidence, saidAgain } from "../request/evidence.js";
 import { withoutLongText } from "../run/long-text.js";
 
-/** A recorded fact of a run. */
 export type Entry = {
   readonly id: FactId;
   readonly line: string;
@@ -154,7 +153,6 @@ export class Tape {
 
   // -- what is on it
 
-  /** Whether the run has come to its end. */
   get ended(): boolean {
     return this.endOf(this.run) !== undefined;
   }
@@ -163,7 +161,6 @@ export class Tape {
     return this.entries.find((entry) => entry.type === "run-end" && entry.run === run);
   }
 
-  /** The last fact of a run. */
   lastOf(run: string): Entry | undefined {
     let last: Entry | undefined;
     for (const entry of this.entries)

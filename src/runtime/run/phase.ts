@@ -3,7 +3,14 @@ import { TapeEndedError } from "../error.js";
 import type { RequestBatch } from "../request/batch.js";
 import { Queue } from "../tape/queue.js";
 import type { Entry, Tape } from "../tape/tape.js";
-import type { BodyOutcome } from "./ending.js";
+import {
+  type BodyOutcome,
+  endFactOf,
+  makeEnd,
+  makeSuspension,
+  recordedEnd,
+  recordedSuspension,
+} from "./ending.js";
 import type { Mode } from "./options.js";
 import { divergence } from "./program.js";
 import type { Run } from "./run.js";
@@ -98,13 +105,12 @@ export class Replay {
   /** The run comes to rest where the record does, or goes on. */
   #rest(mode: Mode, body: BodyOutcome | undefined, end: Entry | undefined): void {
     const run = this.#run;
-    const { ending } = run;
-    const ended = body && ending.recordedEnd(body);
+    const ended = body && recordedEnd(run, body);
     if (ended !== undefined) run.settle("ended", ended);
     else if (mode === "what-if" || (mode === "resume" && end === undefined)) run.goLive();
-    else if (body !== undefined && end !== undefined) run.fail(divergence(run, end, ending.fact(body)));
+    else if (body !== undefined && end !== undefined) run.fail(divergence(run, end, endFactOf(run, body)));
     else {
-      const suspended = body === undefined ? ending.recordedSuspension() : undefined;
+      const suspended = body === undefined ? recordedSuspension(run) : undefined;
       if (suspended !== undefined) run.settle("suspended", suspended);
       else run.fail(this.#tapeEnded());
     }
@@ -126,4 +132,67 @@ function wasAbandoned(tape: Tape): boolean {
   if (end?.type !== "run-end" || more.length > 0) return false;
   const { error } = readFact(end.line, undefined) as FactOf<"run-end">;
   return (error?.data as { readonly abandoned?: boolean } | undefined)?.abandoned === true;
+}
+
+/** Milliseconds that a cancelled body has for work of its own that it awaits. */
+const GRACE = 1_000;
+
+/** A run that makes new facts: outcomes are told as they come. */
+export class Live {
+  readonly #run: Run;
+  #patient = false;
+
+  constructor(run: Run) {
+    this.#run = run;
+  }
+
+  turn(): void {
+    const { batches, body, root, turns, answers } = this.#run;
+    const job = turns.next();
+    if (job !== undefined) {
+      job();
+      turns.wake();
+      return;
+    }
+    const isIdle = !turns.busy;
+    if (batches.size > 0 || !isIdle) {
+      // An answer is taken in at once, also while other effects are under way. Without one, a run in which everything waits
+      // is suspended.
+      if (isIdle ? answers.isWaiting : answers.mayBeAnswered) answers.collect(() => this.#suspend());
+    } else if (body !== undefined) this.#end(body);
+    // Otherwise the body awaits something that is not ours, and will be back; whether or not it was cancelled.
+    else if (root.cancelled !== undefined) this.#abandonLater(root.cancelled);
+  }
+
+  /** A body that was cancelled and awaits something of its own is not waited for without end. */
+  #abandonLater(why: string): void {
+    if (this.#patient) return;
+    this.#patient = true;
+    const run = this.#run;
+    run.turns.ring(GRACE, () => {
+      this.#patient = false;
+      if (run.bodyAwaitsOutside && !run.turns.busy) run.abandonBody(why);
+    });
+  }
+
+  #end(body: BodyOutcome): void {
+    const run = this.#run;
+    run.turns.occupy();
+    run.watch(
+      makeEnd(run, body).then((end) => {
+        if (end !== undefined) run.settle("ended", end);
+      }),
+    );
+  }
+
+  #suspend(): void {
+    const run = this.#run;
+    const { recorder } = run;
+    const recorded = recorder.fresh ? undefined : recordedSuspension(run);
+    const suspended = recorded ?? makeSuspension(run);
+    recorder.stop("suspended");
+    const settle = (): void => run.settle("suspended", suspended);
+    if (recorded !== undefined) settle();
+    else void recorder.flush().then(settle, () => {});
+  }
 }
