@@ -224,12 +224,7 @@ export class Session {
   /** Begins a branch here. The trunk and its other branches never see what happens on it. */
   fork(name: string, options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "fork");
-    return this.append({
-      type: "branch-fork",
-      name,
-      ...(why !== undefined && { why }),
-      ...stampOf(options),
-    });
+    return this.append({ type: "branch-fork", name, ...(why !== undefined && { why }), ...stampOf(options) });
   }
 
   /**

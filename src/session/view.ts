@@ -24,10 +24,7 @@ export interface View<State> {
 
 /** How a view is kept in snapshots whose states are JSON. */
 export function savedAsJson<State>(): Required<Pick<View<State>, "save" | "load">> {
-  return {
-    save: (state) => state as unknown as Json,
-    load: (saved) => frozen(saved) as unknown as State,
-  };
+  return { save: (state) => state as unknown as Json, load: (saved) => frozen(saved) as unknown as State };
 }
 
 /** The questions that `View.merge` may ask about its merge. */

@@ -110,9 +110,7 @@ export const kinds = {
     },
   ),
   json: kind<Json>("given", isGiven, { note: "any JSON value", ...LARGE }),
-  given: kind<Json>("given", isGiven, {
-    note: "any JSON value, which stays in the line however long it is",
-  }),
+  given: kind<Json>("given", isGiven, { note: "any JSON value, which stays in the line however long it is" }),
   place: kind<Placement>(
     "an object that names a sandbox",
     (value) => isText((value as { sandbox?: unknown } | null | undefined)?.sandbox),

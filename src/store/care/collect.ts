@@ -46,11 +46,5 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
   }
   if (dryRun !== true && loose.size + digests.length > 0)
     await shelf.remove({ ids: [...loose], digests, trees, since });
-  return {
-    facts: loose.size,
-    blobs: digests.length,
-    keptFacts: facts.size,
-    keptBlobs: blobs.size,
-    spared,
-  };
+  return { facts: loose.size, blobs: digests.length, keptFacts: facts.size, keptBlobs: blobs.size, spared };
 }

@@ -33,12 +33,7 @@ export const keepCases: readonly StoreCase[] = [
     for (const inline of [0, 4096]) {
       let session = Session.start(HOSTILE[1] as string, { inline });
       for (const text of HOSTILE) session = session.say(text).say(text.padEnd(5000, "…"));
-      session = session.append({
-        type: "note",
-        kind: "deep",
-        body: nested(200),
-        list: HOSTILE as Json,
-      });
+      session = session.append({ type: "note", kind: "deep", body: nested(200), list: HOSTILE as Json });
       session = session.append({
         type: "tool-call",
         name: "t",
@@ -240,9 +235,7 @@ export const keepCases: readonly StoreCase[] = [
 
   promise("[S17] wrong arguments are a typed error, and nothing is written", async ({ store }) => {
     const session = unkeyed("hi");
-    const any = store as unknown as {
-      readonly [method: string]: (...given: unknown[]) => Promise<unknown>;
-    };
+    const any = store as unknown as { readonly [method: string]: (...given: unknown[]) => Promise<unknown> };
     const attempts: readonly (readonly [string, ...unknown[]])[] = [
       ["save", undefined],
       ["save", "hi"],
