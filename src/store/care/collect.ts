@@ -9,7 +9,7 @@ import { addReached, looksLikeTree, treesIn } from "./tree-walk.js";
 export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
   // A blob that is put from here on is spared in any case: it may be for a fact that is saved a moment later.
   const since = Date.now() + 1 - (all === true ? 0 : UNDER_WAY_MS);
-  const heads = shelf.names().flatMap((record) => record.head ?? []);
+  const heads = shelf.names.under("").flatMap((record) => record.head ?? []);
   const facts = new Set<FactId>();
   const blobs = new Set<Digest>();
   const trees = new Set<Digest>();
@@ -21,9 +21,9 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
       for (const tree of treesIn(line)) trees.add(tree);
     }
   }
-  const read = (digest: Digest): Uint8Array | undefined => shelf.blob(digest);
+  const read = (digest: Digest): Uint8Array | undefined => shelf.blobs.get(digest);
   await addReached(trees, read, blobs);
-  const put = new Set(shelf.putSince(since));
+  const put = new Set(shelf.blobs.putSince(since));
   // Work that is under way keeps files that were there before, too: only what changed is put, and the directories above it.
   const recent = new Set([...put].filter((digest) => !blobs.has(digest) && looksLikeTree(read(digest))));
   const reached = new Set<Digest>();
@@ -37,7 +37,7 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
   }
   const digests: Digest[] = [];
   let spared = 0;
-  for (const batch of shelf.digests()) {
+  for (const batch of shelf.blobs.digests()) {
     for (const digest of batch) {
       if (blobs.has(digest)) continue;
       if (put.has(digest) || reached.has(digest)) spared += 1;

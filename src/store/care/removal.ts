@@ -1,39 +1,34 @@
 import { type Digest, digestsOf } from "../../session/index.js";
-import type { Removal } from "../shelf.js";
+import type { BlobTable, Removal } from "../shelf.js";
 import { looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
-
-/** The content of a shelf that is about to remove something, with nobody writing meanwhile. */
-export type Standing = {
-  /** The lines that stay. */
-  lines(): Iterable<string>;
-  blob(digest: Digest): Uint8Array | undefined;
-  isErased(digest: Digest): boolean;
-  putSince(since: number): Iterable<Digest>;
-};
 
 /**
  * Of blobs that nothing led to when they were counted, those that may still go: others may have put them again or saved
- * facts since. Erased blobs go in any case.
+ * facts since. Erased blobs go in any case. Nobody writes meanwhile; `lines` are those that stay.
  */
-export function removable(what: Removal, shelf: Standing): ReadonlySet<Digest> {
+export function removable(
+  what: Removal,
+  lines: () => Iterable<string>,
+  blobs: BlobTable,
+): ReadonlySet<Digest> {
   const going = new Set(what.digests);
-  const unsure = new Set([...going].filter((digest) => !shelf.isErased(digest)));
+  const unsure = new Set([...going].filter((digest) => blobs.erased(digest) === undefined));
   if (unsure.size === 0) return going;
   const keep = (digest: Digest): void => {
     if (unsure.delete(digest)) going.delete(digest);
   };
   const walk = new TreeWalk();
-  for (const digest of what.since === undefined ? [] : shelf.putSince(what.since)) {
+  for (const digest of what.since === undefined ? [] : blobs.putSince(what.since)) {
     keep(digest);
-    if (what.trees?.has(digest) !== true && looksLikeTree(shelf.blob(digest))) walk.add(digest);
+    if (what.trees?.has(digest) !== true && looksLikeTree(blobs.get(digest))) walk.add(digest);
   }
-  for (const line of shelf.lines()) {
+  for (const line of lines()) {
     for (const digest of digestsOf(line)) keep(digest);
     // The trees that were counted lead to nothing that is to go, so only newer ones are walked: this runs while others wait.
     for (const tree of treesIn(line)) if (what.trees?.has(tree) !== true && walk.add(tree)) keep(tree);
   }
   for (let node = walk.next(); node !== undefined; node = walk.next()) {
-    const bytes = shelf.blob(node.digest);
+    const bytes = blobs.get(node.digest);
     for (const { digest } of bytes === undefined ? [] : walk.enterSound(node, bytes)) keep(digest);
   }
   return going;

@@ -57,13 +57,14 @@ async function* treeLines(
 ): AsyncIterable<string> {
   const needed = ({ digest, path }: Pick<TreeNode, "digest" | "path">): string | undefined => {
     // The empty tree is known to everybody, so a store need not have it.
-    if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
+    if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blobs.get(digest) === undefined))
+      return undefined;
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
     return contentLine(shelf, gone, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
   const root = needed({ digest: tree, path: "" });
   if (root !== undefined) yield root;
-  for await (const { below } of walk.follow((digest) => shelf.blob(digest)))
+  for await (const { below } of walk.follow((digest) => shelf.blobs.get(digest)))
     for (const node of below) {
       const line = needed(node);
       if (line !== undefined) yield line;
@@ -79,7 +80,7 @@ async function passOver(
 ): Promise<void> {
   const trees: Digest[] = [];
   for (const lines of shelf.history(heads)) trees.push(...lines.flatMap(treesIn));
-  await addReached(trees, (digest) => shelf.blob(digest), told, walk);
+  await addReached(trees, (digest) => shelf.blobs.get(digest), told, walk);
 }
 
 function isNew(told: Set<Digest>, digest: Digest): boolean {
@@ -113,7 +114,7 @@ class Gone {
   }
 
   erasure(digest: Digest): Erasure | undefined {
-    const kept = this.#shelf.erased(digest);
+    const kept = this.#shelf.blobs.erased(digest);
     if (kept === undefined) return undefined;
     if (!this.#agrees(kept, this.#shelf.lines([kept.fact])[0]))
       throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
@@ -173,7 +174,7 @@ function bitsOf(id: FactId): number {
 
 /** The bytes of a blob, as they were written. */
 export function soundBlob(shelf: Shelf, digest: Digest): Uint8Array | undefined {
-  const bytes = shelf.blob(digest);
+  const bytes = shelf.blobs.get(digest);
   if (bytes !== undefined && digestOf(bytes) !== digest)
     throw new DamageError(`the blob ${digest}`, "its bytes are not those that were written");
   return bytes;

@@ -124,7 +124,7 @@ class Intake {
       const told = JSON.stringify(ref);
       if (this.#checked.has(told)) continue;
       this.#checked.add(told);
-      const bytes = this.#blobs.get(ref.digest) ?? this.#shelf.blob(ref.digest);
+      const bytes = this.#blobs.get(ref.digest) ?? this.#shelf.blobs.get(ref.digest);
       const flaw = bytes && flawOf(ref, bytes);
       // A blob that was damaged here says nothing about the line.
       if (flaw && digestOf(bytes) === ref.digest)
@@ -136,14 +136,15 @@ class Intake {
     const { digest, bytes } = readBlobLine(line);
     this.#bytes += bytes.length;
     this.#counts.blobs += 1;
-    if (this.#shelf.erased(digest) !== undefined) this.#counts.refused += 1;
+    if (this.#shelf.blobs.erased(digest) !== undefined) this.#counts.refused += 1;
     this.#blobs.set(digest, bytes);
   }
 
   #takeErasure(line: string): void {
     const erasure = readErasureLine(line);
     // It tells why content is missing; it does not ask to erase what is here.
-    if (this.#shelf.blob(erasure.digest) === undefined) this.#erasures.push({ erasure, number: this.number });
+    if (this.#shelf.blobs.get(erasure.digest) === undefined)
+      this.#erasures.push({ erasure, number: this.number });
   }
 
   async finish(): Promise<void> {
@@ -184,7 +185,7 @@ class Intake {
       // Earlier lines stay, but for a line that no other names and whose content is not there: it is the altered one.
       const named = new Set(facts.flatMap(({ line }) => parentsOf(line)));
       const isThere = (digest: Digest): boolean =>
-        brought.has(digest) || this.#shelf.blob(digest) !== undefined;
+        brought.has(digest) || this.#shelf.blobs.get(digest) !== undefined;
       const before = facts
         .slice(0, index)
         .filter(({ id, line }) => named.has(id) || digestsOf(line).every(isThere));

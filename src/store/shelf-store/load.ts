@@ -44,7 +44,7 @@ export class SessionReader {
     this.#shelf = shelf;
     this.blobs = {
       read: (digest) =>
-        soundBlob(shelf, digest) ?? (shelf.erased(digest) === undefined ? undefined : "erased"),
+        soundBlob(shelf, digest) ?? (shelf.blobs.erased(digest) === undefined ? undefined : "erased"),
     };
   }
 
@@ -70,7 +70,7 @@ export class SessionReader {
     const session = loader.finish(id);
     const setting = loader.keeping() ?? session.view(keepingView);
     realm.inline = setting.inline;
-    const secret = setting.key === undefined ? undefined : this.#shelf.key(setting.key);
+    const secret = setting.key === undefined ? undefined : this.#shelf.blobs.key(setting.key);
     // Where the key was erased or did not come along, a key of this process alone still salts what comes next.
     if (setting.inline === 0 || setting.key !== undefined)
       realm.key =
@@ -121,7 +121,7 @@ export class SessionReader {
       if (this.#shelf.lines([nameOrId])[0] !== undefined) return nameOrId;
       throw new NotFoundError(`the id ${nameOrId}`, "list what is there: await store.names()");
     }
-    const record = this.#shelf.name(nameOrId);
+    const record = this.#shelf.names.get(nameOrId);
     if (record?.head) return record.head;
     if (/^[0-9a-f]{6,63}$/.test(nameOrId)) {
       const ids = this.#shelf.startingWith(nameOrId, 2);
@@ -132,10 +132,9 @@ export class SessionReader {
         );
       if (ids[0] !== undefined) return ids[0];
     }
-    const names = this.#shelf
-      .names()
-      .filter((known) => known.head !== null && !KEPT_BY_RUNTIME.test(known.name))
-      .map((known) => known.name);
+    const names = this.#shelf.names
+      .under("")
+      .flatMap(({ name, head }) => (head === null || KEPT_BY_RUNTIME.test(name) ? [] : [name]));
     throw new NotFoundError(
       `a session called ${JSON.stringify(nameOrId)}`,
       names.length === 0

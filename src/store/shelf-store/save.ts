@@ -73,7 +73,7 @@ export class SessionWriter {
       const replayed = committed.outcome === "replayed";
       return { id: replayed ? committed.head : move.head, written: 0, replayed };
     }
-    const at = this.#shelf.name(move.name)?.head ?? null;
+    const at = this.#shelf.names.get(move.name)?.head ?? null;
     const stands =
       move.expect === "past"
         ? at === null || this.#growsFrom(fresh, at)
@@ -139,7 +139,7 @@ export class SessionWriter {
       const snapshot = takeSnapshot(session);
       if (!isWorthKeeping(snapshot, session, this.#reader.known.prepared)) return;
       // This process may still hold what was erased; then the snapshot is taken of what is here now.
-      const erased = this.#shelf.erasures().length > 0;
+      const erased = this.#shelf.blobs.erasures().length > 0;
       await this.#reader.keep(session, erased ? takeSnapshot(await this.#reader.load(session.id)) : snapshot);
     } catch {
       // A session that cannot answer its own views, a full disk, a store that was closed: the session is saved.

@@ -10,6 +10,7 @@ import {
 import { checkStore } from "../care/check.js";
 import { collect } from "../care/collect.js";
 import { erase } from "../care/erase.js";
+import { forget } from "../commit.js";
 import { DamageError, FencedError, misuse, NotFoundError, StoreError } from "../error.js";
 import { exportLines, soundBlob, verified } from "../exchange/export.js";
 import { importLines } from "../exchange/import.js";
@@ -151,19 +152,19 @@ export class ShelfStore implements Store {
 
   async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
     this.#enter(options, 'store.names({ under: "team/" })');
-    const { under } = options;
-    if (under !== undefined && typeof under !== "string")
+    const { under = "" } = options;
+    if (typeof under !== "string")
       throw misuse(
         `list the names under ${shown(under)}`,
         'say how they begin: store.names({ under: "team/" })',
       );
-    return this.#shelf.names(under).flatMap((record) => nameOf(record));
+    return this.#shelf.names.under(under).flatMap((record) => nameOf(record));
   }
 
   async head(name: string): Promise<FactId | undefined> {
     this.#checkOpen();
     if (typeof name !== "string") throw misuse(`find ${shown(name)}`, "give a name");
-    return this.#shelf.name(name)?.head ?? undefined;
+    return this.#shelf.names.get(name)?.head ?? undefined;
   }
 
   async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
@@ -178,14 +179,16 @@ export class ShelfStore implements Store {
     this.#enter(options, "store.forget(name, { lease })");
     checkName(name);
     const fence = fenceOf(name, options.lease);
-    const outcome = await this.#shelf.forget(name, options.force ? undefined : fence);
+    const outcome = await this.#shelf.write(({ names }) =>
+      forget(names, name, options.force ? undefined : fence),
+    );
     if (outcome === "unknown")
       throw new NotFoundError(
         `a session called ${JSON.stringify(name)}`,
         "list what is there: await store.names()",
       );
     if (outcome === "fenced") {
-      throw new FencedError(name, fence.epoch ?? null, this.#shelf.name(name));
+      throw new FencedError(name, fence.epoch ?? null, this.#shelf.names.get(name));
     }
   }
 
@@ -255,7 +258,7 @@ export class ShelfStore implements Store {
   async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
     this.#enter(options, "store.erase(name, { digests, why })");
     const id = await this.resolve(nameOrId);
-    const standing = this.#shelf.names().flatMap(({ name, head }) => (head === id ? [name] : []));
+    const standing = this.#shelf.names.under("").flatMap(({ name, head }) => (head === id ? [name] : []));
     // The name that was asked for goes first, in one commit with the erasure; others that stand there follow.
     const [first = options.lease?.name, ...others] = [
       ...new Set([options.lease?.name ?? nameOrId, ...standing].filter((name) => standing.includes(name))),
@@ -274,7 +277,7 @@ export class ShelfStore implements Store {
 
   async erasures(): Promise<readonly Erasure[]> {
     this.#checkOpen();
-    return this.#shelf.erasures();
+    return this.#shelf.blobs.erasures();
   }
 
   async gc(options: CollectOptions = {}): Promise<Collected> {

@@ -1,6 +1,6 @@
 import { digestOf, type FactId } from "../../session/index.js";
-import type { NewFact } from "../commit.js";
 import { NotFoundError } from "../error.js";
+import type { FactTable, NewFact } from "../shelf.js";
 import { Chains, chainOf, firstOf, isLastPlace, type Place, type Range } from "./chain.js";
 import type { Connection } from "./connection.js";
 import { Lines } from "./lines.js";
@@ -8,7 +8,7 @@ import { Lines } from "./lines.js";
 const REMEMBERED_PLACES = 20_000;
 
 /** The facts of a database: where each stands, its line, and which were made from it. */
-export class Facts {
+export class Facts implements FactTable {
   readonly chains: Chains;
   readonly lines: Lines;
   readonly #connection: Connection;
@@ -67,7 +67,6 @@ export class Facts {
     this.#known.clear();
   }
 
-  /** Adds a fact whose parents are here. */
   add({ id, line, parents }: NewFact): void {
     const [first, ...others] = parents.map((parent) => this.place(parent) as Place);
     let place =
@@ -111,7 +110,6 @@ export class Facts {
     return this.place(id) !== undefined;
   }
 
-  /** Whether a fact is one of some stored ones or in their past. */
   descends(stored: readonly FactId[], ancestor: FactId): boolean {
     return this.chains.descends(
       stored.map((id) => this.placeOrFail(id)),

@@ -27,13 +27,7 @@ export function applyRemoval(tables: Tables, what: Removal): void {
     if (placeIn(place) === 0) connection.run("DELETE FROM chains WHERE chain = ?", chainOf(place));
   }
   names.dropSteps(new Set(gone.values()));
-  const unused = removable(what, {
-    lines: () => everyLine(facts),
-    blob: (digest) => blobs.get(digest),
-    isErased: (digest) => blobs.erased(digest) !== undefined,
-    putSince: (since) => blobs.since(since),
-  });
-  for (const digest of unused) blobs.drop(digest);
+  for (const digest of removable(what, () => everyLine(facts), blobs)) blobs.drop(digest);
   for (const key of what.keys ?? []) blobs.dropKey(key);
   if (what.snapshots) connection.run("DELETE FROM snapshots");
   connection.run("UPDATE generation SET collected = collected + 1");

@@ -1,18 +1,8 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
-import { type Digest, digestOf, type FactId } from "../../session/index.js";
-import { acquire, applyCommit, extend, forget, type Ledger } from "../commit.js";
+import { digestOf, type FactId } from "../../session/index.js";
+import { applyCommit } from "../commit.js";
 import { StoreError } from "../error.js";
-import type {
-  Commit,
-  Committed,
-  Erasure,
-  Fence,
-  Finding,
-  NameRecord,
-  Removal,
-  Shelf,
-  Tail,
-} from "../shelf.js";
+import type { Commit, Committed, Finding, NameRecord, Removal, Shelf, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
 import { Connection } from "./connection.js";
 import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
@@ -97,6 +87,18 @@ export class SqliteShelf implements Shelf {
     } catch {
       throw reason;
     }
+  }
+
+  get names(): Names {
+    return this.#tables.names;
+  }
+
+  get blobs(): Blobs {
+    return this.#tables.blobs;
+  }
+
+  write<Result>(work: (tables: Tables) => Result): Promise<Result> {
+    return this.#facts.transaction(() => work(this.#tables));
   }
 
   commit(commit: Commit): Promise<Committed> {
@@ -191,50 +193,6 @@ export class SqliteShelf implements Shelf {
     for (const batch of this.#facts.every()) yield batch.map(({ line }) => line);
   }
 
-  name(name: string): NameRecord | undefined {
-    return this.#tables.names.get(name);
-  }
-
-  names(under = ""): readonly NameRecord[] {
-    return this.#tables.names.under(under);
-  }
-
-  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
-    return this.#facts.transaction(() => forget(this.#tables.names, name, fence));
-  }
-
-  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
-    return this.#facts.transaction(() => acquire(this.#tables.names, name, owner, until, now));
-  }
-
-  async extend(name: string, epoch: number, until: number): Promise<boolean> {
-    return this.#facts.transaction(() => extend(this.#tables.names, name, epoch, until));
-  }
-
-  blob(digest: Digest): Uint8Array | undefined {
-    return this.#tables.blobs.get(digest);
-  }
-
-  digests(): Iterable<readonly Digest[]> {
-    return this.#tables.blobs.digests();
-  }
-
-  putSince(since: number): Iterable<Digest> {
-    return this.#tables.blobs.since(since);
-  }
-
-  erased(digest: Digest): Erasure | undefined {
-    return this.#tables.blobs.erased(digest);
-  }
-
-  erasures(): readonly Erasure[] {
-    return this.#tables.blobs.erasures();
-  }
-
-  key(id: string): Uint8Array | undefined {
-    return this.#tables.blobs.key(id);
-  }
-
   async remove(what: Removal): Promise<void> {
     await this.#facts.transaction(() => applyRemoval(this.#tables, what));
     this.#facts.forgetPlaces();
@@ -275,11 +233,6 @@ export class SqliteShelf implements Shelf {
         problem: storeErrorOf(error, this.#connection.path).message.split("\n")[0] as string,
       };
     }
-  }
-
-  /** Writes without the rules of a commit, as a copy of another store is made. */
-  async write(work: (into: Ledger) => void): Promise<void> {
-    await this.#facts.transaction(() => work(this.#tables));
   }
 
   async backup(path: string): Promise<void> {
