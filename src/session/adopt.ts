@@ -1,6 +1,6 @@
+import { showValue } from "../util/index.js";
 import { MergeError } from "./error.js";
 import type { Adopt, FactOf } from "./fact/index.js";
-import { named } from "./given.js";
 import type { Session } from "./session.js";
 
 /** The side of a merge that goes on, as the record says it. */
@@ -20,17 +20,10 @@ export function adoptOf(
     typeof adopt === "object" && adopt !== null
       ? parents.findIndex((parent) => parent.id === adopt.id)
       : adopt;
-  if (
-    choice === "ours" ||
-    choice === "both" ||
-    choice === "none" ||
-    (choice === "theirs" && parents.length === 2)
-  )
-    return choice;
-  if (typeof choice === "number" && Number.isInteger(choice) && choice >= 0 && choice < parents.length)
-    return choice;
+  const sides = parents.length === 2 ? ["ours", "theirs", "both", "none"] : ["ours", "both", "none"];
+  if (typeof choice === "number" ? choice in parents : sides.includes(choice)) return choice;
   throw new MergeError(
-    `no side answers to adopt: ${typeof adopt === "string" ? `"${adopt}"` : typeof adopt === "number" ? adopt : named(adopt)}`,
+    `no side answers to adopt: ${showValue(adopt)}`,
     'adopt "ours", "theirs" (of two), "both", "none" to gather without preferring a side, one of the merged sessions, or its place in the list',
   );
 }

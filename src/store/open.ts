@@ -1,6 +1,6 @@
 import { fileURLToPath } from "node:url";
+import { showValue } from "../util/index.js";
 import { StoreError } from "./error.js";
-import { shown } from "./name/move.js";
 import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
@@ -17,11 +17,15 @@ export async function openStore(url: string): Promise<Store> {
   if (scheme === "file")
     throw new StoreError(
       "unsupported",
-      `Cannot open a store at ${shown(url)}: folders are no longer stores.`,
+      `Cannot open a store at ${showValue(url)}: folders are no longer stores.`,
       `bring the folder into a database: rath import ${path || "FOLDER"} --store sqlite:./rath.db, then open "sqlite:./rath.db"`,
       { data: { url } },
     );
-  throw new StoreError("url", `Cannot open a store at ${shown(url)}.`, 'use "memory:" or "sqlite:./rath.db"');
+  throw new StoreError(
+    "url",
+    `Cannot open a store at ${showValue(url)}.`,
+    'use "memory:" or "sqlite:./rath.db"',
+  );
 }
 
 function localPath(path: string): string {

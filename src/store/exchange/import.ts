@@ -11,10 +11,9 @@ import {
   readFact,
   refsOf,
 } from "../../session/index.js";
-import { parseJson } from "../../util/index.js";
+import { parseJson, showValue } from "../../util/index.js";
 import { addReached, treesIn } from "../care/tree-walk.js";
 import { misuse } from "../error.js";
-import { shown } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type { Imported, ImportOptions } from "../store.js";
 import { agreement, soundBlob } from "./export.js";
@@ -37,7 +36,7 @@ export async function importLines(
     for await (const raw of linesOf(source)) {
       intake.number += 1;
       if (typeof raw !== "string")
-        throw located(new RecordError(`it is not text but ${shown(raw)}`), intake.number);
+        throw located(new RecordError(`it is not text but ${showValue(raw)}`), intake.number);
       const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
       // A text that ends with a newline splits into one empty piece more than it has lines.
       if (line !== "") await intake.take(line);
@@ -67,7 +66,7 @@ export function linesOf(
   if (typeof source === "string") return source.split("\n");
   if (typeof source === "object" && source !== null)
     if (Symbol.iterator in source || Symbol.asyncIterator in source) return source;
-  throw misuse(`import ${shown(source)}`, "give lines: store.import(readLines(path))");
+  throw misuse(`import ${showValue(source)}`, "give lines: store.import(readLines(path))");
 }
 
 class Intake {

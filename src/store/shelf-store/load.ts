@@ -7,9 +7,9 @@ import {
   type Realm,
   type Session,
 } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { misuse, NotFoundError } from "../error.js";
 import { soundBlob } from "../exchange/export.js";
-import { shown } from "../name/move.js";
 import type { Shelf, Tail } from "../shelf.js";
 import type { LoadOptions } from "../store.js";
 import { Loader } from "./loader.js";
@@ -116,7 +116,7 @@ export class SessionReader {
 
   resolve(nameOrId: string): FactId {
     if (typeof nameOrId !== "string")
-      throw misuse(`find ${shown(nameOrId)}`, "give a name, an id, or the beginning of an id");
+      throw misuse(`find ${showValue(nameOrId)}`, "give a name, an id, or the beginning of an id");
     if (/^[0-9a-f]{64}$/.test(nameOrId)) {
       if (this.#shelf.lines([nameOrId])[0] !== undefined) return nameOrId;
       throw new NotFoundError(`the id ${nameOrId}`, "list what is there: await store.names()");

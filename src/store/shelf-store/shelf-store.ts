@@ -7,6 +7,7 @@ import {
   readFact,
   Session,
 } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { checkStore } from "../care/check.js";
 import { collect } from "../care/collect.js";
 import { erase } from "../care/erase.js";
@@ -16,7 +17,7 @@ import { exportLines, soundBlob, verified } from "../exchange/export.js";
 import { importLines } from "../exchange/import.js";
 import { syncStores } from "../exchange/sync.js";
 import { type Lease, takeLease } from "../name/lease.js";
-import { alsoOf, checkName, fenceOf, moveTo, shown } from "../name/move.js";
+import { alsoOf, checkName, fenceOf, moveTo } from "../name/move.js";
 import { nameOf, Watch, type WatchOptions } from "../name/watch.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type {
@@ -98,7 +99,8 @@ export class ShelfStore implements Store {
         `load with a horizon of ${String(horizon)}`,
         "give the number of facts to hold in memory, at least 1",
       );
-    if (typeof fetch !== "boolean") throw misuse(`load with fetch: ${shown(fetch)}`, "give true or false");
+    if (typeof fetch !== "boolean")
+      throw misuse(`load with fetch: ${showValue(fetch)}`, "give true or false");
     return this.#reader.load(await this.resolve(nameOrId), {
       fetch,
       ...(horizon !== undefined && { horizon }),
@@ -155,7 +157,7 @@ export class ShelfStore implements Store {
     const { under = "" } = options;
     if (typeof under !== "string")
       throw misuse(
-        `list the names under ${shown(under)}`,
+        `list the names under ${showValue(under)}`,
         'say how they begin: store.names({ under: "team/" })',
       );
     return this.#shelf.names.under(under).flatMap((record) => nameOf(record));
@@ -163,7 +165,7 @@ export class ShelfStore implements Store {
 
   async head(name: string): Promise<FactId | undefined> {
     this.#checkOpen();
-    if (typeof name !== "string") throw misuse(`find ${shown(name)}`, "give a name");
+    if (typeof name !== "string") throw misuse(`find ${showValue(name)}`, "give a name");
     return this.#shelf.names.get(name)?.head ?? undefined;
   }
 
@@ -231,7 +233,7 @@ export class ShelfStore implements Store {
   async sync(from: Store, options: { readonly names?: boolean } = {}): Promise<Imported> {
     this.#enter(options, "store.sync(from, { names: false })");
     if (typeof from?.names !== "function" || typeof from.export !== "function")
-      throw misuse(`sync with ${shown(from)}`, "give an open store: store.sync(await openStore(url))");
+      throw misuse(`sync with ${showValue(from)}`, "give an open store: store.sync(await openStore(url))");
     return syncStores(from, this, this.#shelf, options.names ?? true);
   }
 
@@ -243,10 +245,13 @@ export class ShelfStore implements Store {
   async putBlobs(blobs: readonly ArrayBufferView[]): Promise<readonly Digest[]> {
     this.#checkOpen();
     if (!Array.isArray(blobs))
-      throw misuse(`keep ${shown(blobs)} as blobs`, "give a list: store.putBlobs([Buffer.from(text)])");
+      throw misuse(`keep ${showValue(blobs)} as blobs`, "give a list: store.putBlobs([Buffer.from(text)])");
     for (const bytes of blobs)
       if (!ArrayBuffer.isView(bytes))
-        throw misuse(`keep ${shown(bytes)} as a blob`, "give its bytes: store.putBlob(Buffer.from(text))");
+        throw misuse(
+          `keep ${showValue(bytes)} as a blob`,
+          "give its bytes: store.putBlob(Buffer.from(text))",
+        );
     return this.#writer.putBlobs(blobs);
   }
 
@@ -293,7 +298,10 @@ export class ShelfStore implements Store {
   async backup(path: string): Promise<void> {
     this.#checkOpen();
     if (typeof path !== "string" || path === "")
-      throw misuse(`write a backup to ${shown(path)}`, "give the path of something that is not there yet");
+      throw misuse(
+        `write a backup to ${showValue(path)}`,
+        "give the path of something that is not there yet",
+      );
     await this.#shelf.backup(path);
   }
 
@@ -309,7 +317,7 @@ export class ShelfStore implements Store {
   #enter(options: unknown, example: string): void {
     this.#checkOpen();
     if (typeof options !== "object" || options === null)
-      throw misuse(`use ${shown(options)} as options`, `give an object or nothing: ${example}`);
+      throw misuse(`use ${showValue(options)} as options`, `give an object or nothing: ${example}`);
   }
 
   #checkOpen(): void {
