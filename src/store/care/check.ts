@@ -7,10 +7,9 @@ import {
   parentsOf,
   RecordError,
   refsOf,
-  thrownMessage,
 } from "../../session/index.js";
-import { firstLine } from "../../util/index.js";
 import { breath, TURN } from "../commit.js";
+import { problemOf } from "../error.js";
 import type { Finding, Shelf } from "../shelf.js";
 import type { Checked } from "../store.js";
 import { type TreeNode, TreeWalk, treesIn } from "./tree-walk.js";
@@ -164,8 +163,4 @@ async function needOf(
     }
   }
   return long;
-}
-
-function problemOf(error: unknown): string {
-  return firstLine(thrownMessage(error));
 }

@@ -28,7 +28,7 @@ export async function* exportLines(
 ): AsyncIterable<string> {
   const told = new Set<Digest>();
   const walk = new TreeWalk();
-  const gone = new Gone(shelf, heads);
+  const gone = erasuresFor(shelf, heads);
   let asked = without.length === 0;
   for (const lines of verified(shelf, heads, without)) {
     for (const { id, line } of lines) {
@@ -49,7 +49,7 @@ export async function* exportLines(
 /** The blobs of a tree that were not told yet. */
 async function* treeLines(
   shelf: Shelf,
-  gone: Gone,
+  gone: ErasureOf,
   walk: TreeWalk,
   tree: Digest,
   id: FactId,
@@ -88,10 +88,10 @@ function isNew(told: Set<Digest>, digest: Digest): boolean {
 }
 
 /** The line of a blob, or of its erasure. */
-function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): string {
+function contentLine(shelf: Shelf, gone: ErasureOf, digest: Digest, why: string): string {
   const bytes = soundBlob(shelf, digest);
   if (bytes !== undefined) return blobLine(digest, bytes);
-  const erasure = gone.erasure(digest);
+  const erasure = gone(digest);
   if (erasure === undefined)
     throw new DamageError(
       `the blob ${digest}`,
@@ -100,41 +100,34 @@ function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): str
   return erasureLine(erasure);
 }
 
+type ErasureOf = (digest: Digest) => Erasure | undefined;
+
 /** The erasures that an export tells. Where a fact of the exported past says it, that one is named: it comes along, and proves it. */
-class Gone {
-  readonly #shelf: Shelf;
-  readonly #heads: readonly FactId[];
-  readonly #agrees: Agrees;
-  #own: ReadonlyMap<Digest, Erasure> | undefined;
-
-  constructor(shelf: Shelf, heads: readonly FactId[]) {
-    this.#shelf = shelf;
-    this.#heads = heads;
-    this.#agrees = agreement((digest) => soundBlob(shelf, digest));
-  }
-
-  erasure(digest: Digest): Erasure | undefined {
-    const kept = this.#shelf.blobs.erased(digest);
+function erasuresFor(shelf: Shelf, heads: readonly FactId[]): ErasureOf {
+  const agrees = agreement((digest) => soundBlob(shelf, digest));
+  let own: ReadonlyMap<Digest, Erasure> | undefined;
+  return (digest) => {
+    const kept = shelf.blobs.erased(digest);
     if (kept === undefined) return undefined;
-    if (!this.#agrees(kept, this.#shelf.lines([kept.fact])[0]))
+    if (!agrees(kept, shelf.lines([kept.fact])[0]))
       throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
-    this.#own ??= this.#read();
-    return this.#own.get(digest) ?? kept;
-  }
+    own ??= erasuresIn(shelf, heads);
+    return own.get(digest) ?? kept;
+  };
+}
 
-  #read(): ReadonlyMap<Digest, Erasure> {
-    const own = new Map<Digest, Erasure>();
-    for (const lines of this.#shelf.history(this.#heads))
-      for (const line of lines) {
-        if (typeOf(line) !== "content-erase") continue;
-        const { digests, by, at, why } = readFact(line, {
-          read: (digest) => soundBlob(this.#shelf, digest),
-        }) as FactOf<"content-erase">;
-        for (const digest of Array.isArray(digests) ? digests : [])
-          if (!own.has(digest)) own.set(digest, { digest, fact: digestOf(line), by, at, why });
-      }
-    return own;
-  }
+function erasuresIn(shelf: Shelf, heads: readonly FactId[]): ReadonlyMap<Digest, Erasure> {
+  const own = new Map<Digest, Erasure>();
+  for (const lines of shelf.history(heads))
+    for (const line of lines) {
+      if (typeOf(line) !== "content-erase") continue;
+      const { digests, by, at, why } = readFact(line, {
+        read: (digest) => soundBlob(shelf, digest),
+      }) as FactOf<"content-erase">;
+      for (const digest of Array.isArray(digests) ? digests : [])
+        if (!own.has(digest)) own.set(digest, { digest, fact: digestOf(line), by, at, why });
+    }
+  return own;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { FactId } from "../../session/index.js";
 import { removable } from "../care/removal.js";
 import { applyCommit, Listeners } from "../commit.js";
-import { NotFoundError, StoreError } from "../error.js";
+import { closedError, noSession } from "../error.js";
 import type { Blob, Commit, Committed, Finding, NameRecord, Removal, Shelf, Tables, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
 import { Facts } from "./facts.js";
@@ -30,11 +30,7 @@ export class MemoryShelf implements Shelf {
   /** The content. Throws when the shelf is closed. */
   get #held(): { facts: Facts; readonly names: Names; readonly blobs: Blobs } {
     if (!this.#closed) return this.#open;
-    throw new StoreError(
-      "closed",
-      `The store ${this.url} is closed.`,
-      "what was in it is gone; open another with openStore(url)",
-    );
+    throw closedError(this.url, "what was in it is gone; open another with openStore(url)");
   }
 
   get names(): Names {
@@ -175,10 +171,7 @@ export class MemoryShelf implements Shelf {
   #rowOf(id: FactId): number {
     const row = this.#held.facts.row(id);
     if (row >= 0) return row;
-    throw new NotFoundError(
-      `the session ${id}`,
-      "it was collected while it was read; list what is there: await store.names()",
-    );
+    throw noSession(id, "it was collected while it was read; ");
   }
 }
 

@@ -12,7 +12,7 @@ import { checkStore } from "../care/check.js";
 import { collect } from "../care/collect.js";
 import { erase } from "../care/erase.js";
 import { forget } from "../commit.js";
-import { DamageError, FencedError, misuse, NotFoundError, StoreError } from "../error.js";
+import { closedError, DamageError, FencedError, misuse, NotFoundError } from "../error.js";
 import { exportLines, soundBlob, verified } from "../exchange/export.js";
 import { importLines } from "../exchange/import.js";
 import { syncStores } from "../exchange/sync.js";
@@ -321,7 +321,6 @@ export class ShelfStore implements Store {
   }
 
   #checkOpen(): void {
-    if (this.#closed)
-      throw new StoreError("closed", `The store ${this.url} is closed.`, "open it again with openStore(url)");
+    if (this.#closed) throw closedError(this.url);
   }
 }

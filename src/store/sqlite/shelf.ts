@@ -1,14 +1,13 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { digestOf, type FactId } from "../../session/index.js";
 import { applyCommit } from "../commit.js";
-import { StoreError } from "../error.js";
+import { closedError, problemOf, StoreError } from "../error.js";
 import type { Commit, Committed, Finding, NameRecord, Removal, Shelf, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
 import { Connection } from "./connection.js";
 import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
 import { examineTables } from "./examine.js";
 import { Facts } from "./facts.js";
-import { Histories } from "./history.js";
 import { PollingListeners } from "./listeners.js";
 import { Names } from "./names.js";
 import { applyRemoval, type Tables } from "./removal.js";
@@ -29,7 +28,6 @@ export class SqliteShelf implements Shelf {
   readonly capabilities = { durability: "power-loss", writers: "one-host" } as const;
   readonly #connection: Connection;
   readonly #facts: Facts;
-  readonly #histories: Histories;
   readonly #tables: Tables;
   readonly #listeners: PollingListeners;
   #queue: Waiting[] = [];
@@ -42,7 +40,6 @@ export class SqliteShelf implements Shelf {
     const names = new Names(connection, (id) => facts.placeOrFail(id));
     this.#connection = connection;
     this.#facts = facts;
-    this.#histories = new Histories(connection, facts);
     this.#tables = { connection, facts, names, blobs: new Blobs(connection) };
     this.#listeners = new PollingListeners(connection, names);
   }
@@ -168,15 +165,15 @@ export class SqliteShelf implements Shelf {
   }
 
   history(heads: readonly FactId[], without: readonly FactId[] = []): Iterable<readonly string[]> {
-    return this.#histories.read(heads, without);
+    return this.#facts.history(heads, without);
   }
 
   count(id: FactId): number {
-    return this.#facts.atOnce(() => this.#histories.count(id));
+    return this.#facts.count(id);
   }
 
   tail(head: FactId, most: number): Tail | undefined {
-    return this.#facts.atOnce(() => this.#histories.tail(head, most));
+    return this.#facts.tail(head, most);
   }
 
   async saveSnapshot(id: FactId, snapshot: string): Promise<void> {
@@ -228,10 +225,7 @@ export class SqliteShelf implements Shelf {
       ]))
         yield { place: `${this.#connection.path} ${place}`, problem };
     } catch (error) {
-      yield {
-        place: this.#connection.path,
-        problem: storeErrorOf(error, this.#connection.path).message.split("\n")[0] as string,
-      };
+      yield { place: this.#connection.path, problem: problemOf(storeErrorOf(error, this.#connection.path)) };
     }
   }
 
@@ -248,12 +242,7 @@ export class SqliteShelf implements Shelf {
     while (this.#flushing !== undefined) await this.#flushing;
     this.#listeners.stop();
     const { database } = this.#connection;
-    const closed = new StoreError(
-      "closed",
-      `The store ${this.url} is closed.`,
-      "open it again with openStore(url)",
-    );
-    this.#connection.close(closed, () => {
+    this.#connection.close(closedError(this.url), () => {
       if (this.#facts.lines.waiting >= WORTH_PACKING) {
         database.exec("BEGIN IMMEDIATE");
         this.#facts.lines.pack(true);
