@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { postorder } from "../../util/index.js";
 import type { FactTable, NewFact } from "../shelf.js";
 
 /** Some rows: a number where it is one, as it mostly is, since a list for each would double what a fact takes. */
@@ -165,16 +166,13 @@ export class Facts implements FactTable {
 
   #postorder(head: number, done: Uint8Array, rows: number[]): void {
     if (done[head] === 1) return;
-    const path = [{ row: head, next: 0 }];
-    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
-      const parent = this.parents(top.row)[top.next++];
-      if (parent !== undefined) {
-        if (done[parent] !== 1) path.push({ row: parent, next: 0 });
-        continue;
-      }
-      path.pop();
-      done[top.row] = 1;
-      rows.push(top.row);
+    for (const row of postorder(
+      head,
+      (child) => this.parents(child),
+      (parent) => done[parent] !== 1,
+    )) {
+      done[row] = 1;
+      rows.push(row);
     }
   }
 }
