@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { showValue } from "../util/index.js";
-import { adoptOf } from "./adopt.js";
 import { descends, historyOf } from "./ancestry.js";
 import { type BlobRef, digestOf } from "./blob.js";
 import { drafted, type Stamped, stamped, stampOf, withoutMethod } from "./draft.js";
 import { BeyondHorizonError, RathError } from "./error.js";
 import type { Adopt, Content, Fact, FactId, FactInput, Message, Placement, Role } from "./fact/index.js";
 import { conflictsView, type FilesState, filesView } from "./files.js";
-import { given, requirePlace } from "./given.js";
+import { adoptOf, given, requirePlace } from "./given.js";
 import type { Json } from "./json.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
 import { branchView, type LineageStep, lineageView } from "./lineage.js";

@@ -11,7 +11,7 @@ import type { Store } from "./store.js";
 export async function openStore(url: string): Promise<Store> {
   const [, scheme, path] = (typeof url === "string" && /^([a-z]+):(.*)$/s.exec(url)) || [];
   // Adapters are loaded when they are asked for: a program that keeps sessions in memory pays for no database.
-  if (scheme === "memory") return new ShelfStore((await import("./memory/shelf.js")).MemoryShelf.open());
+  if (scheme === "memory") return new ShelfStore(new (await import("./memory/shelf.js")).MemoryShelf());
   if (scheme === "sqlite" && path)
     return new ShelfStore((await import("./sqlite/shelf.js")).SqliteShelf.open(localPath(path), url));
   if (scheme === "file")

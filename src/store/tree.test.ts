@@ -24,7 +24,7 @@ import { folder } from "./testing/folder.js";
 
 const HOUR = 60 * 60 * 1000;
 const kinds: { readonly [scheme: string]: () => Promise<Shelf> } = {
-  memory: async () => MemoryShelf.open(),
+  memory: async () => new MemoryShelf(),
   sqlite: async () => SqliteShelf.open(join(folder(), "rath.db")),
 };
 const file = (name: string, text: string): TreeEntry => ({

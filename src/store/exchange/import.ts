@@ -213,9 +213,9 @@ class Intake {
     const { keys } = this.#options;
     if (keys === undefined || keys.size === 0) return [];
     return facts.flatMap(({ line }) => {
-      const id = keyIn(line);
-      const secret = id === undefined ? undefined : keys.get(id);
-      return id === undefined || secret === undefined ? [] : [{ id, secret }];
+      const id = keyIn(line) ?? "";
+      const secret = keys.get(id);
+      return secret === undefined ? [] : [{ id, secret }];
     });
   }
 

@@ -9,7 +9,7 @@ import { MemoryShelf } from "./shelf.js";
 
 const erasure = (digest: string, fact: string) =>
   ({ digest, fact, by: "user", at: "2026-01-01T00:00:00.000Z", why: "asked" }) as const;
-const open = (): MemoryShelf => MemoryShelf.open();
+const open = (): MemoryShelf => new MemoryShelf();
 
 describe("MemoryShelf", () => {
   it("[IX6] checks the fence first, then the step, then the head", async () => {

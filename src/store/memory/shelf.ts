@@ -1,5 +1,5 @@
 import type { FactId } from "../../session/index.js";
-import { removable } from "../care/removal.js";
+import { removable } from "../care/collect.js";
 import { applyCommit, Listeners } from "../commit.js";
 import { closedError, noSession } from "../error.js";
 import type { Blob, Commit, Committed, Finding, NameRecord, Removal, Shelf, Tables, Tail } from "../shelf.js";
@@ -12,20 +12,12 @@ const BATCH = 1000;
 
 /** Everything in the memory of one process, gone with it. For tests, notebooks and short runs. */
 export class MemoryShelf implements Shelf {
-  readonly url: string;
+  readonly url = "memory:";
   readonly capabilities = { durability: "memory", writers: "one-process" } as const;
   readonly #open = { facts: new Facts(), names: new Names(), blobs: new Blobs() };
   readonly #snapshots = new Map<FactId, string>();
   readonly #listeners = new Listeners();
   #closed = false;
-
-  private constructor(url: string) {
-    this.url = url;
-  }
-
-  static open(url = "memory:"): MemoryShelf {
-    return new MemoryShelf(url);
-  }
 
   /** The content. Throws when the shelf is closed. */
   get #held(): { facts: Facts; readonly names: Names; readonly blobs: Blobs } {

@@ -23,18 +23,11 @@ export class Lease {
   #since: Moment;
 
   /** @param since when the lease was asked for: its time runs from then. */
-  constructor(
-    shelf: Shelf,
-    name: string,
-    owner: string,
-    epoch: number,
-    milliseconds: number,
-    since: Moment = momentNow(),
-  ) {
+  constructor(shelf: Shelf, taken: NameRecord, owner: string, milliseconds: number, since: Moment) {
     this.#shelf = shelf;
-    this.name = name;
+    this.name = taken.name;
     this.owner = owner;
-    this.epoch = epoch;
+    this.epoch = taken.epoch;
     this.#milliseconds = milliseconds;
     this.#since = since;
     Object.freeze(this);
@@ -111,7 +104,7 @@ export async function takeLease(shelf: Shelf, name: string, options: LeaseOption
     const asked = momentNow();
     const { wall: now } = asked;
     const taken = await shelf.write(({ names }) => acquire(names, name, owner, now + milliseconds, now));
-    if (taken !== undefined) return new Lease(shelf, name, owner, taken.epoch, milliseconds, asked);
+    if (taken !== undefined) return new Lease(shelf, taken, owner, milliseconds, asked);
     const holder = shelf.names.get(name);
     const isFree = holder?.owner !== undefined && (isGivenUp(holder) || isDead(holder.owner));
     if (attempt === ATTEMPTS || !isFree) throw new FencedError(name, null, holder);

@@ -60,13 +60,7 @@ export class SessionReader {
       await this.#shelf.remove({ snapshots: true }).catch(() => {});
     const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.blobs };
     if (fetch) realm.past = { parentsOf: (session) => this.#parentsOf(session, realm) };
-    const loader = new Loader(realm, tail && depthIn(tail.snapshot));
-    if (tail !== undefined) {
-      loader.add(tail.lines);
-      useSnapshot(loader.sessions[0] as Session, tail.snapshot);
-    } else {
-      for (const lines of this.#shelf.history([id])) loader.add(lines);
-    }
+    const loader = this.#read(id, tail, realm);
     const session = loader.finish(id);
     const setting = loader.keeping() ?? session.view(keepingView);
     realm.inline = setting.inline;
@@ -93,11 +87,17 @@ export class SessionReader {
       // The session has a snapshot itself, and more than itself is needed.
       if (found && found.lines.length > 1 && sound(found) && isCurrent(found.snapshot)) tail = found;
     }
+    const loader = this.#read(id, tail, realm);
+    this.#remember(loader.sessions);
+    return loader.finish(id).parents;
+  }
+
+  /** The whole history of an id, or the end of it that comes after a snapshot. */
+  #read(id: FactId, tail: Tail | undefined, realm: Realm): Loader {
     const loader = new Loader(realm, tail && depthIn(tail.snapshot));
     for (const lines of tail === undefined ? this.#shelf.history([id]) : [tail.lines]) loader.add(lines);
     if (tail !== undefined) useSnapshot(loader.sessions[0] as Session, tail.snapshot);
-    this.#remember(loader.sessions);
-    return loader.finish(id).parents;
+    return loader;
   }
 
   /** Notes that these are in the store. Marking every 64th session is enough to cut later walks short. */

@@ -40,12 +40,13 @@ import type {
   SaveOptions,
   Store,
 } from "../store.js";
-import { closeDerived } from "./closing.js";
 import { SessionReader } from "./load.js";
 import { type Naming, SessionWriter } from "./save.js";
 
 /** A `Store` on any shelf. */
 export class ShelfStore implements Store {
+  readonly url: string;
+  readonly capabilities: Store["capabilities"];
   readonly #shelf: Shelf;
   readonly #reader: SessionReader;
   readonly #writer: SessionWriter;
@@ -53,6 +54,8 @@ export class ShelfStore implements Store {
   #closed = false;
 
   constructor(shelf: Shelf) {
+    this.url = shelf.url;
+    this.capabilities = shelf.capabilities;
     this.#shelf = shelf;
     this.#reader = new SessionReader(shelf);
     this.#writer = new SessionWriter(shelf, this.#reader);
@@ -60,14 +63,6 @@ export class ShelfStore implements Store {
 
   get identity(): string | undefined {
     return this.#shelf.identity;
-  }
-
-  get url(): string {
-    return this.#shelf.url;
-  }
-
-  get capabilities(): Store["capabilities"] {
-    return this.#shelf.capabilities;
   }
 
   async save(session: Session, options: SaveOptions = {}): Promise<Saved> {
@@ -323,4 +318,19 @@ export class ShelfStore implements Store {
   #checkOpen(): void {
     if (this.#closed) throw closedError(this.url);
   }
+}
+
+const derived = new WeakMap<Store, Set<() => Promise<void>>>();
+
+/** Does something when a store is closed, before it is: whatever was derived from it closes its files too. */
+export function beforeClosing(store: Store, act: () => Promise<void>): void {
+  const acts = derived.get(store) ?? new Set();
+  derived.set(store, acts.add(act));
+}
+
+/** Does all that waits for the closing of a store. A failure is ignored: what is closed here is derived. */
+async function closeDerived(store: Store): Promise<void> {
+  const acts = [...(derived.get(store) ?? [])];
+  derived.delete(store);
+  await Promise.allSettled(acts.map((act) => act()));
 }

@@ -1,16 +1,17 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import { digestOf, type FactId } from "../../session/index.js";
+import { removable } from "../care/collect.js";
 import { applyCommit } from "../commit.js";
 import { closedError, problemOf, StoreError } from "../error.js";
 import type { Commit, Committed, Finding, NameRecord, Removal, Shelf, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
+import { chainOf, type Place, placeIn } from "./chain.js";
 import { Connection } from "./connection.js";
 import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
 import { examineTables } from "./examine.js";
 import { Facts } from "./facts.js";
 import { PollingListeners } from "./listeners.js";
 import { Names } from "./names.js";
-import { applyRemoval, type Tables } from "./removal.js";
 import { openSchema, openToRead } from "./schema.js";
 
 /** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
@@ -20,6 +21,14 @@ type Waiting = {
   readonly commit: Commit;
   readonly resolve: (committed: Committed) => void;
   readonly reject: (error: unknown) => void;
+};
+
+/** All that a database holds. */
+type Tables = {
+  readonly connection: Connection;
+  readonly facts: Facts;
+  readonly names: Names;
+  readonly blobs: Blobs;
 };
 
 /** One SQLite file for all processes of a machine. Durable at every commit; commits of one tick share one sync. */
@@ -59,7 +68,12 @@ export class SqliteShelf implements Shelf {
     } catch (cause) {
       const error = storeErrorOf(cause, path);
       if (error.code !== "store-read-only" || !existsSync(path)) throw error;
-      return SqliteShelf.#openToRead(path, url, error as StoreError);
+      // A store that may not be written can be read; every write is refused with the reason.
+      try {
+        return new SqliteShelf(url, path, openToRead(path), error as StoreError);
+      } catch {
+        throw error;
+      }
     }
   }
 
@@ -74,15 +88,6 @@ export class SqliteShelf implements Shelf {
       renameSync(fresh, path);
     } finally {
       for (const suffix of ["", "-wal", "-shm"]) rmSync(fresh + suffix, { force: true });
-    }
-  }
-
-  /** A store that may not be written can be read; every write is refused with the reason. */
-  static #openToRead(path: string, url: string, reason: StoreError): SqliteShelf {
-    try {
-      return new SqliteShelf(url, path, openToRead(path), reason);
-    } catch {
-      throw reason;
     }
   }
 
@@ -260,4 +265,42 @@ function requireRoom(path: string): void {
       `Cannot write a backup to ${path}: something is there.`,
       "give a path that does not exist",
     );
+}
+
+/** Removes facts, blobs and keys, inside of a transaction. */
+function applyRemoval(tables: Tables, what: Removal): void {
+  const { connection, facts, names, blobs } = tables;
+  facts.lines.pack(true);
+  const gone = stillLoose(tables, what.ids ?? []);
+  facts.lines.remove(gone);
+  for (const place of gone.keys()) {
+    connection.run("DELETE FROM snapshots WHERE p = ?", place);
+    connection.run("DELETE FROM merges WHERE child = ?", place);
+    if (placeIn(place) === 0) connection.run("DELETE FROM chains WHERE chain = ?", chainOf(place));
+  }
+  names.dropSteps(new Set(gone.values()));
+  for (const digest of removable(what, () => everyLine(facts), blobs)) blobs.drop(digest);
+  for (const key of what.keys ?? []) blobs.dropKey(key);
+  if (what.snapshots) connection.run("DELETE FROM snapshots");
+  connection.run("UPDATE generation SET collected = collected + 1");
+}
+
+/** Of facts that nothing led to when they were counted, those that may still go: no name or newer fact came to them since. */
+function stillLoose({ facts, names }: Tables, ids: readonly FactId[]): ReadonlyMap<Place, FactId> {
+  const loose = new Map<Place, FactId>();
+  for (const id of ids) {
+    const place = facts.place(id);
+    if (place !== undefined) loose.set(place, id);
+  }
+  const standing = [...names.places()];
+  for (const place of loose.keys())
+    for (const child of facts.childPlaces(place)) if (!loose.has(child)) standing.push(child);
+  const past = facts.chains.reach(standing);
+  for (const place of [...loose.keys()]) if (place <= (past.get(chainOf(place)) ?? -1)) loose.delete(place);
+  return loose;
+}
+
+/** The lines that are there now. Only while nobody else writes. */
+function* everyLine(facts: Facts): Generator<string> {
+  for (const batch of facts.every()) for (const { line } of batch) yield line;
 }
