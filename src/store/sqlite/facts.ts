@@ -47,10 +47,7 @@ export class Facts implements FactTable {
         this.lines.end();
       }
     };
-    return this.#connection.transaction(whole, () => {
-      this.#known.clear();
-      this.lines.forget();
-    });
+    return this.#connection.transaction(whole, () => this.#forget());
   }
 
   /** Looks at one state of the database, whatever others write meanwhile. */
@@ -66,6 +63,10 @@ export class Facts implements FactTable {
     const generation = this.#connection.get("SELECT collected FROM generation")?.collected as number;
     if (generation === this.#generation) return;
     this.#generation = generation;
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#known.clear();
     this.lines.forget();
   }

@@ -16,13 +16,10 @@ export type MakeStore = () => Promise<MadeStore>;
 export function unkeyed(text: string, nonce: string = randomUUID()): Session {
   const fact = { type: "session-start", at: "2026-01-01T00:00:00.000Z", by: "user", nonce };
   const bytes = Buffer.from(text);
-  if (bytes.length <= 4096)
-    return Session.restore(JSON.stringify({ rath: 1, parents: [], fact: { ...fact, text } }), [], {
-      inline: 4096,
-    });
   const digest = digestOf(bytes);
   const blobs = { text: { digest, size: bytes.length, media: "text/plain" } };
-  return Session.restore(JSON.stringify({ rath: 1, parents: [], blobs, fact }), [], {
+  const content = bytes.length <= 4096 ? { fact: { ...fact, text } } : { blobs, fact };
+  return Session.restore(JSON.stringify({ rath: 1, parents: [], ...content }), [], {
     inline: 4096,
     blobs: { read: (wanted) => (wanted === digest ? bytes : undefined) },
   });
