@@ -89,7 +89,7 @@ export function noSession(id: FactId, reason = ""): NotFoundError {
   return new NotFoundError(`the session ${id}`, `${reason}list what is there: await store.names()`);
 }
 
-/** What is wrong, on one line: a part of a finding. */
+/** The problem of a finding: the first line of an error. */
 export function problemOf(error: unknown): string {
   return firstLine(thrownMessage(error));
 }

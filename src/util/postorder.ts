@@ -1,5 +1,5 @@
 /**
- * What `head` comes from and `head` itself, parents before children, each parent that `isOpen` when it is met. Iterative,
+ * The past of `head` and `head` itself, parents before children, each parent that `isOpen` when it is met. Iterative,
  * because histories outgrow the call stack. The caller notes what was given out, so that nothing is met twice.
  */
 export function* postorder<Node>(

@@ -2,7 +2,7 @@ import type { Digest } from "../../session/index.js";
 import { UNDER_WAY_MS } from "../commit.js";
 import type { Blob, BlobTable, Erasure } from "../shelf.js";
 
-/** What is given out is a copy: whatever its reader does to it must not reach the store. */
+/** Readers get copies: nothing they do to the bytes must reach the store. */
 export class Blobs implements BlobTable {
   readonly bytes = new Map<Digest, Uint8Array>();
   readonly #erased = new Map<Digest, Erasure>();
