@@ -1,3 +1,4 @@
+import { postorder } from "../util/index.js";
 import { BeyondHorizonError } from "./error.js";
 import type { FactId } from "./fact/index.js";
 import type { Session } from "./session.js";
@@ -13,7 +14,7 @@ export function* historyOf(head: Session): Generator<Session, void> {
     path.push(node);
     node = parent;
   }
-  if (node.parents.length > 1) return yield* postorder(head, () => true);
+  if (node.parents.length > 1) return yield* within(head, () => true);
   yield node;
   for (let index = path.length - 1; index >= 0; index--) yield path[index] as Session;
 }
@@ -34,7 +35,7 @@ export function unseen(head: Session, known: Session): Iterable<Session> {
   }
   if (same(node, known)) return path.reverse();
   const wanted = paint(known, head, "theirs").theirs;
-  return postorder(head, (session) => wanted.has(session.id));
+  return within(head, (session) => wanted.has(session.id));
 }
 
 /** The parts that only one of two sessions has, and the nearest sessions they share. */
@@ -45,8 +46,8 @@ export function parting(
   const sides = paint(ours, theirs, "both");
   return {
     base: sides.base,
-    ours: sides.ours.size === 0 ? [] : postorder(ours, (session) => sides.ours.has(session.id)),
-    theirs: sides.theirs.size === 0 ? [] : postorder(theirs, (session) => sides.theirs.has(session.id)),
+    ours: sides.ours.size === 0 ? [] : within(ours, (session) => sides.ours.has(session.id)),
+    theirs: sides.theirs.size === 0 ? [] : within(theirs, (session) => sides.theirs.has(session.id)),
   };
 }
 
@@ -109,19 +110,13 @@ function same(one: Session, other: Session): boolean {
   return one === other || (one.depth === other.depth && one.id === other.id);
 }
 
-function* postorder(head: Session, wanted: (session: Session) => boolean): Generator<Session, void> {
+/** The wanted part of a past, each fact once. */
+function* within(head: Session, wanted: (session: Session) => boolean): Generator<Session, void> {
   const done = new Set<FactId>();
-  const stack = [{ session: head, next: 0 }];
-  for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
-    const parent = top.session.parents[top.next];
-    if (parent !== undefined) {
-      top.next += 1;
-      if (!done.has(parent.id) && wanted(parent)) stack.push({ session: parent, next: 0 });
-      continue;
-    }
-    stack.pop();
-    done.add(top.session.id);
-    yield top.session;
+  const isOpen = (parent: Session): boolean => !done.has(parent.id) && wanted(parent);
+  for (const session of postorder(head, ({ parents }) => parents, isOpen)) {
+    done.add(session.id);
+    yield session;
   }
 }
 

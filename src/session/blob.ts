@@ -1,4 +1,5 @@
 import { createHash, createHmac, hash } from "node:crypto";
+import { parseJson } from "../util/index.js";
 import type { Digest } from "./fact/index.js";
 import type { Json } from "./json.js";
 
@@ -88,12 +89,7 @@ function padOf(secret: Uint8Array, pad: number): Buffer {
 /** The content a blob stands for, or undefined when it should hold JSON and does not. */
 export function contentOf(ref: BlobRef, bytes: Uint8Array): Json | undefined {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8", ref.salt ?? 0);
-  if (ref.media === "text/plain") return text;
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return ref.media === "text/plain" ? text : (parseJson(text) as Json | undefined);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { defined } from "../util/index.js";
 import { FactError } from "./error.js";
 import { checkShape, type Fact, type FactInput, noFact, type Principal, type Stamp } from "./fact/index.js";
 import { type Json, keepFields } from "./json.js";
@@ -15,10 +16,7 @@ const NO_STAMP: Stamped = Object.freeze({});
 
 export function stampOf(options: Stamped): Stamped {
   if (options.by === undefined && options.at === undefined) return NO_STAMP;
-  return {
-    ...(options.by !== undefined && { by: options.by }),
-    ...(options.at !== undefined && { at: options.at }),
-  };
+  return defined({ by: options.by, at: options.at });
 }
 
 /** The fact as the record will hold it: checked, copied, frozen, with its time and author. */

@@ -7,10 +7,7 @@ import { adopted, type Merge, savedAsJson, type View } from "./view.js";
  * The files of a session: the tree they make, null before there are any. `unmerged` are sides of a merge whose files
  * are not in the tree yet: what each of them had, and what it had in common with the tree. They are merged in this order.
  */
-export type FilesState = {
-  readonly tree: Digest | null;
-  readonly unmerged?: readonly Unmerged[];
-};
+export type FilesState = { readonly tree: Digest | null; readonly unmerged?: readonly Unmerged[] };
 export type Unmerged = { readonly base: Digest | null; readonly theirs: Digest };
 
 const NONE: FilesState = Object.freeze({ tree: null });

@@ -1,3 +1,4 @@
+import { clip } from "../util/index.js";
 import type { FactId } from "./fact/index.js";
 import { frozen } from "./json.js";
 import { operatorOf } from "./lineage.js";
@@ -161,6 +162,5 @@ function dotText(text: string): string {
 }
 
 function plain(text: string): string {
-  const line = text.toWellFormed().replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ");
-  return line.length > 200 ? `${line.slice(0, 200).toWellFormed()}…` : line;
+  return clip(text.toWellFormed().replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " "), 201);
 }

@@ -1,7 +1,5 @@
 export { isWithinReach } from "./ancestry.js";
 export { type BlobRef, type BlobSource, digestOf, isDigest, secretFrom, Withheld } from "./blob.js";
-export { canonical } from "./canonical.js";
-export { type Cost, costText, costWith } from "./cost.js";
 export { diff } from "./diff.js";
 export { type Draft, drafted, type Stamped } from "./draft.js";
 export {
@@ -33,7 +31,7 @@ export type * from "./fact/value.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type Finding, findingOf } from "./finding.js";
 export { graph, toDot, toMermaid } from "./graph.js";
-export { frozen, type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
+export { canonical, frozen, type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
 export {
   checkLine,
@@ -67,7 +65,7 @@ export {
   wordsOf,
 } from "./transcript/index.js";
 export { EMPTY_TREE, readTree, type Tree, type TreeEntry, treesOf, writeTree } from "./tree.js";
-export { type TotalUsage, usageView } from "./usage.js";
+export { type Cost, costText, costWith, type TotalUsage, usageView } from "./usage.js";
 export { VERSION } from "./version.js";
 export {
   adopted,

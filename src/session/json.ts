@@ -123,6 +123,15 @@ function takeValues(count: number, room: Room): void {
     throw new Refusal("it unfolds into too many values", "record a digest instead of the whole");
 }
 
+/** JSON text in which the order of keys makes no difference: equal values, equal text. */
+export function canonical(value: Json): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : inner,
+  );
+}
+
 /** Freezes a value all the way down, without recursion: what is read from a line or a blob may be deep. */
 export function frozen<Value>(value: Value): Value {
   const open: unknown[] = [value];

@@ -1,4 +1,4 @@
-import { isObject } from "../util/index.js";
+import { isObject, isSize } from "../util/index.js";
 import { type BlobRef, type BlobSource, blobOf, contentOf, isDigest, Withheld } from "./blob.js";
 import { RecordError } from "./error.js";
 import type { Digest, Fact, FactId } from "./fact/index.js";
@@ -216,10 +216,6 @@ function isRef(ref: unknown): boolean {
   const { size, media, salt = 0 } = ref;
   if (!isSize(size) || !isSize(salt) || size < salt) return false;
   return media === "text/plain" || media === "application/json";
-}
-
-function isSize(value: unknown): value is number {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
 /** Deeper lines cannot come from here, and other languages' readers could not follow them. */

@@ -60,13 +60,9 @@ export class List<Item> implements Iterable<Item> {
   /** The items from a place on. */
   *from(index: number): Generator<Item, void> {
     const stretches: Stretch<Item>[] = [];
-    for (
-      let stretch: Stretch<Item> | undefined = this.#stretch;
-      stretch !== undefined;
-      stretch = stretch.before
-    ) {
-      stretches.push(stretch);
-      if (stretch.start <= index) break;
+    for (let part: Stretch<Item> | undefined = this.#stretch; part !== undefined; part = part.before) {
+      stretches.push(part);
+      if (part.start <= index) break;
     }
     for (let number = stretches.length - 1; number >= 0; number--) {
       const { start, items } = stretches[number] as Stretch<Item>;

@@ -35,14 +35,12 @@ export const sandboxView: View<SandboxState> = {
       }
       case "sandbox-suspend":
         return isOpen(state, fact) ? Object.freeze({ ...state, suspended: true as const }) : state;
-      case "sandbox-resume": {
-        const { suspended: _suspended, ...rest } = state;
-        return isOpen(state, fact) ? Object.freeze(rest) : state;
-      }
+      case "sandbox-resume":
       case "sandbox-lose":
       case "sandbox-close": {
         const { suspended: _suspended, ...rest } = state;
-        return isOpen(state, fact) ? Object.freeze({ ...rest, open: null }) : state;
+        if (!isOpen(state, fact)) return state;
+        return Object.freeze(fact.type === "sandbox-resume" ? rest : { ...rest, open: null });
       }
       default:
         return state;

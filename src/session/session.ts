@@ -1,12 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { adoptOf } from "./adopt.js";
+import { showValue } from "../util/index.js";
 import { descends, historyOf } from "./ancestry.js";
 import { type BlobRef, digestOf } from "./blob.js";
 import { drafted, type Stamped, stamped, stampOf, withoutMethod } from "./draft.js";
 import { BeyondHorizonError, RathError } from "./error.js";
 import type { Adopt, Content, Fact, FactId, FactInput, Message, Placement, Role } from "./fact/index.js";
 import { conflictsView, type FilesState, filesView } from "./files.js";
-import { given, named, requirePlace } from "./given.js";
+import { adoptOf, given, requirePlace } from "./given.js";
 import type { Json } from "./json.js";
 import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
 import { branchView, type LineageStep, lineageView } from "./lineage.js";
@@ -99,16 +99,8 @@ export class Session {
     realm: Realm,
     known: { readonly id?: FactId; readonly depth?: number } = {},
   ): Session {
-    const [first] = parents ?? [];
-    const past =
-      parents?.length === 1 && first !== undefined ? first : parents && Object.freeze([...parents]);
-    const session = new Session(
-      past,
-      parents === undefined ? (known.depth ?? 0) : depthAbove(parents),
-      realm,
-      undefined,
-      line,
-    );
+    const depth = parents === undefined ? (known.depth ?? 0) : depthAbove(parents);
+    const session = new Session(parents && pastOf(parents), depth, realm, undefined, line);
     session.#id = known.id;
     return session;
   }
@@ -206,9 +198,7 @@ export class Session {
    * Nobody else is asked, so the fact must come from a `Host`'s draft or be checked.
    */
   static made(parents: readonly Session[], fact: Fact, realm: Realm): Session {
-    const [first] = parents;
-    const past = parents.length === 1 && first !== undefined ? first : Object.freeze([...parents]);
-    return new Session(past, depthAbove(parents), realm, fact, undefined);
+    return new Session(pastOf(parents), depthAbove(parents), realm, fact, undefined);
   }
 
   /** Adds a message to the conversation. */
@@ -227,9 +217,10 @@ export class Session {
    */
   fork(name?: string, options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "fork");
+    const branch = name === undefined ? nextForkName(this) : name;
     return this.append({
       type: "branch-fork",
-      name: name === undefined ? nextForkName(this) : name,
+      name: branch,
       ...(why !== undefined && { why }),
       ...stampOf(options),
     });
@@ -450,7 +441,7 @@ export function requireSession(value: unknown, use: string): Session {
     typeof value === "object" &&
     value !== null &&
     (value as { session?: unknown }).session instanceof Session;
-  const what = told ? "what a call gave, such as { session, value }" : named(value);
+  const what = told ? "what a call gave, such as { session, value }" : showValue(value);
   throw new RathError("not-a-session", `Cannot ${use} with ${what}: it is not a session.`, {
     hint: told
       ? "take the session out of it: return (await step.call(session)).session"
@@ -470,6 +461,12 @@ function requireMerged({ id, files: { unmerged = [] } }: Session): void {
       data: { session: id, unmerged: unmerged.map(({ base, theirs }) => ({ base, theirs })) },
     },
   );
+}
+
+/** Parents as they are held. The list is copied: a caller may use its own again. */
+function pastOf(parents: readonly Session[]): Session | readonly Session[] {
+  const [first] = parents;
+  return parents.length === 1 && first !== undefined ? first : Object.freeze([...parents]);
 }
 
 function depthAbove(parents: readonly Session[]): number {

@@ -1,4 +1,4 @@
-import { isObject, nearestOf } from "../util/index.js";
+import { isObject, optionNames, unknownOption } from "../util/index.js";
 import type { FactOf, Principal } from "./fact/index.js";
 import { isPerson, isPrincipal } from "./principal.js";
 
@@ -14,7 +14,7 @@ export type Terms = {
   readonly otherwise?: Terms;
 };
 
-const FIELDS: readonly string[] = ["from", "need", "within", "otherwise"] satisfies (keyof Terms)[];
+const FIELDS = optionNames<Terms>()("from need within otherwise");
 const EXAMPLE =
   'approval: { from: ["user:ada", "user:bob", "user:cy"], need: 2, within: 3_600_000, otherwise: { from: "user:boss" } }';
 /** Further than this nobody follows who is to be asked next. */
@@ -29,14 +29,9 @@ export function termsFault(
   if (!isObject(terms)) return fault("its approval must be an object");
   if (level > MAX_LEVELS) return fault(`its approval goes on to others more than ${MAX_LEVELS} times`);
   const { from, need, within, otherwise } = terms as Terms;
-  const unknown = Object.keys(terms).find((field) => !FIELDS.includes(field));
-  if (unknown !== undefined) {
-    const meant = nearestOf(unknown, FIELDS);
-    return fault(
-      `its approval has no ${JSON.stringify(unknown)}`,
-      meant === undefined ? EXAMPLE : `did you mean ${JSON.stringify(meant)}?`,
-    );
-  }
+  const unknown = unknownOption(terms, FIELDS);
+  if (unknown !== undefined)
+    return fault(`its approval has no ${JSON.stringify(unknown.name)}`, unknown.hint);
   const asked = approversOf(terms as Terms);
   if (from !== undefined && (asked.length === 0 || !asked.every(isPrincipal)))
     return fault("its approval is from nobody who could give it", 'from: "user:ada", or a list of such');

@@ -47,21 +47,10 @@ type Fields = { readonly [field: string]: unknown };
 const WARNING_CHARACTERS = 8_192;
 const DEEPEST = 8;
 const UNREADABLE = "an error that cannot be read";
-const LOOKED_AT = [
-  "name",
-  "message",
-  "stack",
-  "code",
-  "data",
-  "hint",
-  "session",
-  "isRetryable",
-  "retryAfter",
-  "statusCode",
-  "responseHeaders",
-  "responseBody",
-  "url",
-] as const;
+const LOOKED_AT: readonly string[] = [
+  ..."name message stack code data hint session".split(" "),
+  ..."isRetryable retryAfter statusCode responseHeaders responseBody url".split(" "),
+];
 
 function isObject(value: unknown): value is Fields {
   return (typeof value === "object" && value !== null) || typeof value === "function";

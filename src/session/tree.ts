@@ -1,4 +1,4 @@
-import { compareText, isObject, parseJson } from "../util/index.js";
+import { compareText, isObject, isSize, parseJson } from "../util/index.js";
 import { digestOf, isDigest } from "./blob.js";
 import { RecordError } from "./error.js";
 import type { Digest, Fact } from "./fact/index.js";
@@ -111,14 +111,8 @@ function entryOf(row: unknown): TreeEntry {
       return { kind, name, mode: Number.parseInt(mode, 8), digest };
   } else if (kind === "file" || kind === "parts") {
     const [mode, size, digest] = rest;
-    if (
-      rest.length === 3 &&
-      isMode(mode) &&
-      isDigest(digest) &&
-      Number.isSafeInteger(size) &&
-      Number(size) >= 0
-    )
-      return { kind, name, mode: Number.parseInt(mode, 8), size: Number(size), digest };
+    if (rest.length === 3 && isMode(mode) && isDigest(digest) && isSize(size))
+      return { kind, name, mode: Number.parseInt(mode, 8), size, digest };
   }
   throw new RecordError(`the entry ${JSON.stringify(name)} of a tree is not described properly`);
 }

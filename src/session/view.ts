@@ -24,10 +24,7 @@ export interface View<State> {
 
 /** How a view is kept in snapshots whose states are JSON. */
 export function savedAsJson<State>(): Required<Pick<View<State>, "save" | "load">> {
-  return {
-    save: (state) => state as unknown as Json,
-    load: (saved) => frozen(saved) as unknown as State,
-  };
+  return { save: (state) => state as unknown as Json, load: (saved) => frozen(saved) as unknown as State };
 }
 
 /** The questions that `View.merge` may ask about its merge. */
@@ -250,15 +247,19 @@ function isUnforked(side: Session, shared: Session): boolean {
 
 /** The place of the parent whose conversation a fact goes on with: of a merge that adopts both or none, ours. */
 export function adoptedSide(fact: Fact, parents: number): number {
-  if (fact.type !== "branch-merge") return 0;
-  const side = fact.adopt === "theirs" ? 1 : typeof fact.adopt === "number" ? fact.adopt : 0;
-  return side < parents ? side : 0;
+  return fact.type === "branch-merge" ? (adopted({ fact, parents: { length: parents } }) ?? 0) : 0;
 }
 
 /** The place in the list of parents that a merge adopts, or undefined for both; ours when it names a side that is not there. */
-export function adopted({ fact, parents }: Pick<Merge<unknown>, "fact" | "parents">): number | undefined {
+export function adopted({
+  fact,
+  parents,
+}: {
+  readonly fact: FactOf<"branch-merge">;
+  readonly parents: { readonly length: number };
+}): number | undefined {
   const { adopt } = fact;
   const place = adopt === "ours" ? 0 : adopt === "theirs" ? 1 : adopt;
   if (typeof place !== "number") return undefined;
-  return place in parents ? place : 0;
+  return place < parents.length ? place : 0;
 }

@@ -1,42 +1,10 @@
 import { type Digest, digestsOf, type FactId, parentsOf } from "../session/index.js";
 import { isFenced } from "./name/move.js";
-import type { Blob, Commit, Committed, Erasure, Fence, Move, NameRecord } from "./shelf.js";
-
-/** A line that a commit brings and that was not there before. */
-export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
-
-/** The tables that commits read and write, inside of one transaction: all that differs between adapters. */
-export type Ledger = {
-  readonly facts: {
-    has(id: FactId): boolean;
-    /** Whether a fact is one of some stored ones or in their past. */
-    descends(stored: readonly FactId[], ancestor: FactId): boolean;
-    /** Adds a fact whose parents are here. */
-    add(fact: NewFact): void;
-  };
-  readonly names: NameLedger;
-  readonly blobs: {
-    /** Keeps blobs, but for those that were erased and are not among the revived ones. */
-    add(blobs: readonly Blob[], revived: ReadonlySet<Digest>): void;
-    /** Notes blobs that no fact refers to yet, also those that were here before: a writer relies on them now. */
-    put(digests: readonly Digest[]): void;
-    erase(erasure: Erasure): void;
-    addKey(key: { readonly id: string; readonly secret: Uint8Array }): void;
-  };
-};
-
-export type NameLedger = {
-  get(name: string): NameRecord | undefined;
-  put(record: NameRecord): void;
-  /** Takes a name and its steps away. */
-  drop(name: string): void;
-  step(name: string, key: string): FactId | undefined;
-  addStep(name: string, key: string, head: FactId): void;
-};
+import type { Commit, Committed, Fence, Move, NameRecord, NameTable, NewFact, Tables } from "./shelf.js";
 
 /** Makes a commit: fence, then step key, then parents and head, then what it writes. The names that moved are added to `moved`. */
-export function applyCommit(ledger: Ledger, commit: Commit, moved: NameRecord[]): Committed {
-  const { facts, names, blobs } = ledger;
+export function applyCommit(tables: Tables, commit: Commit, moved: NameRecord[]): Committed {
+  const { facts, names, blobs } = tables;
   const { move, also = [] } = commit;
   const record = move && names.get(move.name);
   if (move !== undefined) {
@@ -82,8 +50,11 @@ function unused(name: string): NameRecord {
   return { name, head: null, epoch: 0, until: 0 };
 }
 
-/** Takes a name away. The epoch stays and rises: should the name come again, a lease of before must not hold. */
-export function forget(names: NameLedger, name: string, fence?: Fence): "done" | "fenced" | "unknown" {
+/**
+ * Takes a name and its steps away, if the fence lets pass; without a fence in any case. A name that stands nowhere is unknown,
+ * and stays as it is. The epoch stays and rises: should the name come again, a lease of before must not hold.
+ */
+export function forget(names: NameTable, name: string, fence?: Fence): "done" | "fenced" | "unknown" {
   const record = names.get(name);
   if (record === undefined || record.head === null) return "unknown";
   if (fence !== undefined && isFenced(record, fence)) return "fenced";
@@ -93,8 +64,9 @@ export function forget(names: NameLedger, name: string, fence?: Fence): "done" |
   return "done";
 }
 
+/** Takes or renews the lease of a name. Undefined when someone else holds it. Every taking raises the epoch. */
 export function acquire(
-  names: NameLedger,
+  names: NameTable,
   name: string,
   owner: string,
   until: number,
@@ -107,7 +79,11 @@ export function acquire(
   return taken;
 }
 
-export function extend(names: NameLedger, name: string, epoch: number, until: number): boolean {
+/**
+ * Sets when the lease ends; false when it is no longer this epoch's. `until` 0 gives it back and raises the epoch, so that
+ * what was given back passes no fence.
+ */
+export function extend(names: NameTable, name: string, epoch: number, until: number): boolean {
   const record = names.get(name);
   if (record?.epoch !== epoch) return false;
   // Given back is given back: without an owner there is nothing to make longer.
@@ -122,7 +98,7 @@ function stands(
   move: Move,
   head: FactId | null,
   fresh: ReadonlyMap<FactId, NewFact>,
-  facts: Ledger["facts"],
+  facts: Tables["facts"],
 ): boolean {
   if (move.expect === "any" || (move.expect === "past" && head === null)) return true;
   if (move.expect !== "past") return head === move.expect;

@@ -1,4 +1,5 @@
-import { type FactId, type Json, RathError } from "../session/index.js";
+import { type FactId, type Json, RathError, thrownMessage } from "../session/index.js";
+import { firstLine } from "../util/index.js";
 import type { NameRecord } from "./shelf.js";
 
 /** The name moved since it was read: someone else's step came first. Nothing was written, nothing is lost. */
@@ -76,6 +77,21 @@ export class StoreError extends RathError {
   ) {
     super(`store-${reason}`, message, { hint, data: more.data ?? {}, cause: more.cause });
   }
+}
+
+/** Whatever is asked of a store that was closed. */
+export function closedError(url: string, hint = "open it again with openStore(url)"): StoreError {
+  return new StoreError("closed", `The store ${url} is closed.`, hint);
+}
+
+/** A session that is not here, or is no longer here. */
+export function noSession(id: FactId, reason = ""): NotFoundError {
+  return new NotFoundError(`the session ${id}`, `${reason}list what is there: await store.names()`);
+}
+
+/** The problem of a finding: the first line of an error. */
+export function problemOf(error: unknown): string {
+  return firstLine(thrownMessage(error));
 }
 
 /** A store was asked for something that cannot be meant. */

@@ -16,7 +16,7 @@ export type {
   Erasure,
   Finding,
 } from "./shelf.js";
-export { beforeClosing } from "./shelf-store/closing.js";
+export { beforeClosing } from "./shelf-store/shelf-store.js";
 export {
   BUSY,
   openDatabase,

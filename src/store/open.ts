@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { showValue } from "../util/index.js";
 import { StoreError } from "./error.js";
 import { defaultStore, homeOf } from "./home.js";
-import { shown } from "./name/move.js";
 import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
@@ -14,17 +14,21 @@ export async function openStore(url?: string): Promise<Store> {
   if (url === undefined) return openDefaultStore();
   const [, scheme, path] = (typeof url === "string" && /^([a-z]+):(.*)$/s.exec(url)) || [];
   // Adapters are loaded when they are asked for: a program that keeps sessions in memory pays for no database.
-  if (scheme === "memory") return new ShelfStore((await import("./memory/shelf.js")).MemoryShelf.open());
+  if (scheme === "memory") return new ShelfStore(new (await import("./memory/shelf.js")).MemoryShelf());
   if (scheme === "sqlite" && path)
     return new ShelfStore((await import("./sqlite/shelf.js")).SqliteShelf.open(localPath(path), url));
   if (scheme === "file")
     throw new StoreError(
       "unsupported",
-      `Cannot open a store at ${shown(url)}: folders are no longer stores.`,
+      `Cannot open a store at ${showValue(url)}: folders are no longer stores.`,
       `bring the folder into a database: rath import ${path || "FOLDER"} --store sqlite:./rath.db, then open "sqlite:./rath.db"`,
       { data: { url } },
     );
-  throw new StoreError("url", `Cannot open a store at ${shown(url)}.`, 'use "memory:" or "sqlite:./rath.db"');
+  throw new StoreError(
+    "url",
+    `Cannot open a store at ${showValue(url)}.`,
+    'use "memory:" or "sqlite:./rath.db"',
+  );
 }
 
 /** Makes the folder of the default store; the folder of a named store must be there, for a misspelt path would make another. */

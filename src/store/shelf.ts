@@ -10,7 +10,11 @@ export interface Shelf {
   /** Tells this store from every other one, and is the same in all copies of it; absent where nothing keeps it. */
   readonly identity?: string | undefined;
   readonly capabilities: Capabilities;
+  readonly names: Pick<NameTable, "get" | "under">;
+  readonly blobs: Pick<BlobTable, "get" | "digests" | "putSince" | "erased" | "erasures" | "key">;
 
+  /** One transaction on all tables. `work` must not wait for anything. */
+  write<Result>(work: (tables: Tables) => Result): Promise<Result>;
   /**
    * All of it or nothing, durable when the promise resolves. Checks, in this order: fence, step key, head;
    * then writes. The order is part of the contract: a stale worker must be stopped even at a step that is
@@ -40,31 +44,6 @@ export interface Shelf {
   /** All lines, in no particular order, in batches. */
   every(): Iterable<readonly string[]>;
 
-  name(name: string): NameRecord | undefined;
-  /** All names, or those that begin with `under`. */
-  names(under?: string): readonly NameRecord[];
-  /**
-   * Takes a name and its steps away, if the fence lets pass; without a fence in any case. A name that stands
-   * nowhere is unknown, and stays as it is. The facts stay until they are collected.
-   */
-  forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown">;
-  /** Takes or renews the lease of a name. Undefined when someone else holds it. Every taking raises the epoch. */
-  acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined>;
-  /**
-   * Sets when the lease ends; false when it is no longer this epoch's. `until` 0 gives it back and raises the
-   * epoch, so that what was given back passes no fence.
-   */
-  extend(name: string, epoch: number, until: number): Promise<boolean>;
-
-  blob(digest: Digest): Uint8Array | undefined;
-  /** Digests of all blobs, in batches. */
-  digests(): Iterable<readonly Digest[]>;
-  /** Blobs that came at this time or later in a commit without a fact that refers to them. Those older than a day may be left out. */
-  putSince(since: number): Iterable<Digest>;
-  erased(digest: Digest): Erasure | undefined;
-  erasures(): readonly Erasure[];
-  key(id: string): Uint8Array | undefined;
-
   /** Removes facts, blobs and keys so that no byte of them is left, and gives the room back. For `gc` and `erase`. */
   remove(what: Removal): Promise<void>;
   /** Called after every commit of anyone on this shelf, with the names that moved. Returns the way to stop. */
@@ -74,6 +53,50 @@ export interface Shelf {
   /** A copy that opens as a store of its own, taken while others go on writing. */
   backup(path: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The tables that commits read and write, inside of one transaction: all that differs between adapters. */
+export type Tables = { readonly facts: FactTable; readonly names: NameTable; readonly blobs: BlobTable };
+
+/** A line that a commit brings and that was not there before. */
+export type NewFact = { readonly id: FactId; readonly line: string; readonly parents: readonly FactId[] };
+
+export interface FactTable {
+  has(id: FactId): boolean;
+  /** Whether a fact is one of some stored ones or in their past. */
+  descends(stored: readonly FactId[], ancestor: FactId): boolean;
+  /** Adds a fact whose parents are here. */
+  add(fact: NewFact): void;
+}
+
+/** Names, their leases, and the steps recorded under them. */
+export interface NameTable {
+  get(name: string): NameRecord | undefined;
+  /** The names that begin so, in order. */
+  under(start: string): readonly NameRecord[];
+  put(record: NameRecord): void;
+  /** Takes a name and its steps away. */
+  drop(name: string): void;
+  step(name: string, key: string): FactId | undefined;
+  addStep(name: string, key: string, head: FactId): void;
+}
+
+/** Content outside of lines: blobs, what was erased of them, and the secrets that salts are made of. */
+export interface BlobTable {
+  get(digest: Digest): Uint8Array | undefined;
+  /** Digests of all blobs, in batches. */
+  digests(): Iterable<readonly Digest[]>;
+  /** Keeps blobs, but for those that were erased and are not among the revived ones. */
+  add(blobs: readonly Blob[], revived: ReadonlySet<Digest>): void;
+  /** Notes blobs that no fact refers to yet, also those that were here before: a writer relies on them now. */
+  put(digests: readonly Digest[]): void;
+  /** Blobs that were put at this time or later. Those older than a day may be left out. */
+  putSince(since: number): Iterable<Digest>;
+  erase(erasure: Erasure): void;
+  erased(digest: Digest): Erasure | undefined;
+  erasures(): readonly Erasure[];
+  key(id: string): Uint8Array | undefined;
+  addKey(key: { readonly id: string; readonly secret: Uint8Array }): void;
 }
 
 export type Capabilities = {

@@ -24,7 +24,7 @@ import { folder } from "./testing/folder.js";
 
 const HOUR = 60 * 60 * 1000;
 const kinds: { readonly [scheme: string]: () => Promise<Shelf> } = {
-  memory: async () => MemoryShelf.open(),
+  memory: async () => new MemoryShelf(),
   sqlite: async () => SqliteShelf.open(join(folder(), "rath.db")),
 };
 const file = (name: string, text: string): TreeEntry => ({
@@ -77,7 +77,7 @@ describe.each(Object.entries(kinds))("files in a %s: store", (_, open) => {
     // What is noted of such blobs does not grow for ever.
     await store.putBlob(Buffer.from("another"));
     await store.gc({ all: true });
-    const noted = new Set(await shelf.putSince(0));
+    const noted = new Set(await shelf.blobs.putSince(0));
     expect([...one.bytes, ...two.bytes].some((bytes) => noted.has(digestOf(bytes)))).toBe(false);
     await store.close();
   });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { agent, type Json, openRath, type PolicyRule, policy, type Rath, scripted, tool } from "openrath";
 import { openStore } from "openrath/store";
-import { canonical } from "../../src/session/canonical.js";
+import { canonical } from "../../src/session/json.js";
 import { Person } from "./person.js";
 
 /** The recorded tasks of AgentDojo: OPENRATH_AGENTDOJO names another file of the same form. */

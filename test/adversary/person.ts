@@ -1,5 +1,5 @@
 import type { Json, Module, Rath, Session } from "openrath";
-import { canonical } from "../../src/session/canonical.js";
+import { canonical } from "../../src/session/json.js";
 
 /** How often somebody is asked in one run before it is taken to go in circles. */
 const PATIENCE = 60;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Fact, Session } from "openrath";
-import { canonical } from "../../src/session/canonical.js";
+import { canonical } from "../../src/session/json.js";
 import type { Happening } from "./world.js";
 
 /**

@@ -13,7 +13,7 @@ import {
 import { moduleTool } from "openrath/tool";
 import { perform, performAll } from "../../src/runtime/module-api.js";
 import type { Request } from "../../src/runtime/request/request.js";
-import { canonical } from "../../src/session/canonical.js";
+import { canonical } from "../../src/session/json.js";
 import type { Dice } from "../adversary/dice.js";
 
 export const PEOPLE: readonly Principal[] = ["user:ada", "user:bob", "user:cy", "user:dee", "user:eve"];

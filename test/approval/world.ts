@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { type Json, type Module, type Session, workflow } from "openrath";
 import { perform, performAll } from "../../src/runtime/module-api.js";
 import type { Request } from "../../src/runtime/request/request.js";
-import { canonical } from "../../src/session/canonical.js";
+import { canonical } from "../../src/session/json.js";
 
 /** One call of the program: what it does, and whose agreement it takes. */
 export type Call = {

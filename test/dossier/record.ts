@@ -2,7 +2,7 @@ import { type FactInput, type Json, Session } from "openrath";
 import { Trees } from "openrath/sandbox";
 import { digestOf } from "openrath/session";
 import type { Store } from "openrath/store";
-import { canonical } from "../../src/session/canonical.js";
+import { canonical } from "../../src/session/json.js";
 
 type Add = (session: Session, words: string, store: Store) => Session | Promise<Session>;
 

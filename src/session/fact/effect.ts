@@ -3,6 +3,9 @@ import { typed } from "./field.js";
 import type { Edited } from "./value.js";
 import type { Writer } from "./writer.js";
 
+/** The fields that every outcome may have. */
+const OUTCOME = { milliseconds: "number?", from: "id?", redacted: "json?" } as const;
+
 /**
  * Calls of models, tools and steps. An outcome names its request with `of` and, when a finished effect is used again in
  * another run, the outcome it was taken from with `from`; `redacted` are the names of secrets whose values were in it.
@@ -45,9 +48,7 @@ export const call = {
       agent: "text?",
       meta: "content json?",
       raw: "content json?",
-      milliseconds: "number?",
-      from: "id?",
-      redacted: "json?",
+      ...OUTCOME,
     },
     say: ({ content, finish }, { quote }) =>
       finish === "unreadable" ? "replied something unreadable" : `replied ${quote(content)}`,
@@ -55,7 +56,7 @@ export const call = {
   /** A model does not answer. */
   "model-failure": fact({
     by: "service",
-    fields: { of: "id", error: "content failure", milliseconds: "number?", from: "id?", redacted: "json?" },
+    fields: { of: "id", error: "content failure", ...OUTCOME },
     say: failed,
     tone: bad,
   }),
@@ -82,23 +83,14 @@ export const call = {
       origin: "text?",
       /** The person who changed the arguments, and the new arguments. */
       edited: typed<Edited>()("personal json?"),
-      milliseconds: "number?",
-      from: "id?",
-      redacted: "json?",
+      ...OUTCOME,
     },
     say: ({ output, edited }, writer) => `returned ${writer.quote(output)}${editedText(edited, writer)}`,
   }),
   /** A tool fails. */
   "tool-failure": fact({
     by: "tool",
-    fields: {
-      of: "id",
-      error: "content failure",
-      edited: typed<Edited>()("personal json?"),
-      milliseconds: "number?",
-      from: "id?",
-      redacted: "json?",
-    },
+    fields: { of: "id", error: "content failure", edited: typed<Edited>()("personal json?"), ...OUTCOME },
     say: failed,
     tone: bad,
   }),
@@ -123,23 +115,14 @@ export const call = {
       /** The origin of the value; without one it is not trusted. "input": the value depends on nothing but its input. */
       origin: "text?",
       edited: typed<Edited>()("personal json?"),
-      milliseconds: "number?",
-      from: "id?",
-      redacted: "json?",
+      ...OUTCOME,
     },
     say: ({ value, edited }, writer) => `returned ${writer.quote(value)}${editedText(edited, writer)}`,
   }),
   /** A step fails. */
   "step-failure": fact({
     by: "tool",
-    fields: {
-      of: "id",
-      error: "content failure",
-      edited: typed<Edited>()("personal json?"),
-      milliseconds: "number?",
-      from: "id?",
-      redacted: "json?",
-    },
+    fields: { of: "id", error: "content failure", edited: typed<Edited>()("personal json?"), ...OUTCOME },
     say: failed,
     tone: bad,
   }),

@@ -1,26 +1,8 @@
-import { isObject } from "../../util/index.js";
+import { isObject, isSize } from "../../util/index.js";
 import { isDigest } from "../blob.js";
 import type { Json } from "../json.js";
 import { isPrincipal } from "../principal.js";
-import type {
-  Adopt,
-  Because,
-  Candidate,
-  Content,
-  Digest,
-  Effect,
-  FactId,
-  Failure,
-  MemoryHit,
-  Message,
-  Origin,
-  PathChange,
-  Placement,
-  Principal,
-  Role,
-  Settlement,
-  Usage,
-} from "./value.js";
+import type * as types from "./value.js";
 
 /** A kind of field: its test, and how it is described. */
 export type Kind<Value = unknown> = {
@@ -67,9 +49,9 @@ const LARGE = { bulky: true };
 
 /** Every kind of field there is, by its name, in the order of docs/format.md. */
 export const kinds = {
-  id: kind<FactId>("the id of a session (64 hex digits)", isDigest),
-  digest: kind<Digest>("a SHA-256 digest (64 hex digits)", isDigest),
-  "digest or null": kind<Digest | null>(
+  id: kind<types.FactId>("the id of a session (64 hex digits)", isDigest),
+  digest: kind<types.Digest>("a SHA-256 digest (64 hex digits)", isDigest),
+  "digest or null": kind<types.Digest | null>(
     "a SHA-256 digest (64 hex digits) or null",
     (value) => value === null || isDigest(value),
   ),
@@ -82,26 +64,26 @@ export const kinds = {
   ),
   size: kind<number>("a whole number, not negative", isSize),
   flag: kind<boolean>("true or false", (value) => typeof value === "boolean"),
-  role: word<Role>(["user", "assistant", "system"]),
-  effect: word<Effect>(["pure", "read", "idempotent", "write"]),
+  role: word<types.Role>(["user", "assistant", "system"]),
+  effect: word<types.Effect>(["pure", "read", "idempotent", "write"]),
   decision: word(["approve", "reject", "take-over"]),
   verdict: word(["allow", "ask", "deny"]),
-  settlement: word<Settlement>(["done", "failed", "again"]),
-  origin: kind<Origin>(
+  settlement: word<types.Settlement>(["done", "failed", "again"]),
+  origin: kind<types.Origin>(
     "an object with the texts run and start and a list of leaves",
     (value) => isObject(value) && isText(value.run) && isDigest(value.start) && isIds(value.leaves),
     {
       note: "an object with the text `run`, the id `start`, a list of ids `leaves`, and `again` (true) for a retry",
     },
   ),
-  principal: kind<Principal>(
+  principal: kind<types.Principal>(
     "a principal, such as user:ada",
     (value, strict) => isText(value) && (!strict || isPrincipal(value)),
     {
       note: "who acts, as in `by`: a kind and perhaps a name, such as `user:ada`; a reader takes any string",
     },
   ),
-  side: kind<Adopt>(
+  side: kind<types.Adopt>(
     '"ours", "theirs", "both", "none" or the place of a parent in the list',
     (value) =>
       value === "ours" || value === "theirs" || value === "both" || value === "none" || isSize(value),
@@ -110,41 +92,43 @@ export const kinds = {
     },
   ),
   json: kind<Json>("given", isGiven, { note: "any JSON value", ...LARGE }),
-  given: kind<Json>("given", isGiven, {
-    note: "any JSON value, which stays in the line however long it is",
-  }),
-  place: kind<Placement>(
+  given: kind<Json>("given", isGiven, { note: "any JSON value, which stays in the line however long it is" }),
+  place: kind<types.Placement>(
     "an object that names a sandbox",
     (value) => isText((value as { sandbox?: unknown } | null | undefined)?.sandbox),
     { note: "an object that names a `sandbox` (`Placement` below)" },
   ),
-  words: kind<Content>("a string or a list of parts, each with a known type and its fields", isWords, {
+  words: kind<types.Content>("a string or a list of parts, each with a known type and its fields", isWords, {
     note: "a string, or a list of parts (`Part` below); a reader takes parts of other types",
   }),
-  messages: kind<readonly Message[]>(
+  messages: kind<readonly types.Message[]>(
     "a list of messages, each with a role and what it says",
     (value, strict) => isList(value, (message) => isMessage(message, strict)),
     { note: "a list of messages (`Message` below)" },
   ),
-  failure: kind<Failure>("an object with the texts name and message", isFailure, {
+  failure: kind<types.Failure>("an object with the texts name and message", isFailure, {
     note: "an object with the texts `name` and `message` (`Failure` below)",
   }),
   texts: kind<readonly string[]>("a list of strings", (value) => Array.isArray(value) && value.every(isText)),
-  ids: kind<readonly FactId[]>("a list of ids", isIds, LARGE),
-  digests: kind<readonly Digest[]>("a list of SHA-256 digests", isIds, LARGE),
-  evidence: kind<Because>("a list of at least one id", (value) => isIds(value) && value.length > 0, LARGE),
-  paths: kind<readonly PathChange[]>(
+  ids: kind<readonly types.FactId[]>("a list of ids", isIds, LARGE),
+  digests: kind<readonly types.Digest[]>("a list of SHA-256 digests", isIds, LARGE),
+  evidence: kind<types.Because>(
+    "a list of at least one id",
+    (value) => isIds(value) && value.length > 0,
+    LARGE,
+  ),
+  paths: kind<readonly types.PathChange[]>(
     'a list of { path, change: "add" | "modify" | "delete" }',
     (value, strict) =>
       isList(value, ({ path, change }) => !strict || (isText(path) && isText(change) && CHANGES.has(change))),
     { note: "a list of objects (`PathChange` below)", ...LARGE },
   ),
-  candidates: kind<readonly Candidate[]>(
+  candidates: kind<readonly types.Candidate[]>(
     "a list of objects, each with a name",
     (value, strict) => isList(value, ({ name }) => !strict || isText(name)),
     { note: "a list of objects (`Candidate` below)", ...LARGE },
   ),
-  hits: kind<readonly MemoryHit[]>(
+  hits: kind<readonly types.MemoryHit[]>(
     "a list of objects, each with the id of a memory and a score",
     (value, strict) =>
       isList(value, ({ memory, score }) => !strict || (isDigest(memory) && typeof score === "number")),
@@ -155,7 +139,7 @@ export const kinds = {
     (value) => isObject(value) && Object.values(value).every((limit) => typeof limit === "number"),
     LARGE,
   ),
-  usage: kind<Usage>("an object with the numbers input and output, not negative", isUsage, {
+  usage: kind<types.Usage>("an object with the numbers input and output, not negative", isUsage, {
     note: "an object with the numbers `input` and `output`, and perhaps `cached` and `reasoning`, none negative",
   }),
 };
@@ -184,15 +168,11 @@ function isText(value: unknown): value is string {
   return typeof value === "string";
 }
 
-function isSize(value: unknown): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= 0;
-}
-
 function isGiven(value: unknown): boolean {
   return value !== undefined;
 }
 
-function isIds(value: unknown): value is readonly FactId[] {
+function isIds(value: unknown): value is readonly types.FactId[] {
   return Array.isArray(value) && value.every(isDigest);
 }
 

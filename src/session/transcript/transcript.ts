@@ -9,16 +9,18 @@ import { isAhead, join, pass } from "./merge.js";
 import { loadTranscript, saveTranscript } from "./snapshot.js";
 import { askedBy, type Entry, recentlyAsked, settle, state, type Transcript, unknown } from "./state.js";
 
+const NOTHING: Transcript = state({
+  omitted: 0,
+  settled: List.empty,
+  open: [],
+  hidden: List.empty,
+  late: List.empty,
+  cut: undefined,
+});
+
 export const transcriptView: View<Transcript> = {
   name: "transcript",
-  start: state({
-    omitted: 0,
-    settled: List.empty,
-    open: [],
-    hidden: List.empty,
-    late: List.empty,
-    cut: undefined,
-  }),
+  start: NOTHING,
   step: stepTranscript,
   merge(sides, merge) {
     const side = adopted(merge);
@@ -71,16 +73,12 @@ function stepTranscript(transcript: Transcript, fact: Fact, session: Session): T
         : add(transcript, session, { role: "user", content: words(fact.text) });
     case "session-detach":
       return state({
-        omitted: 0,
+        ...NOTHING,
         settled: List.of(
           listed(fact.messages).map((message, place) =>
             Object.freeze({ id: place === 0 ? session.id : `${session.id}#${place}`, message }),
           ),
         ),
-        open: [],
-        hidden: List.empty,
-        late: List.empty,
-        cut: undefined,
       });
     case "message-say":
       return add(transcript, session, {

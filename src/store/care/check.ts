@@ -7,10 +7,9 @@ import {
   parentsOf,
   RecordError,
   refsOf,
-  thrownMessage,
 } from "../../session/index.js";
-import { firstLine } from "../../util/index.js";
 import { breath, TURN } from "../commit.js";
+import { problemOf } from "../error.js";
 import type { Finding, Shelf } from "../shelf.js";
 import type { Checked } from "../store.js";
 import { type TreeNode, TreeWalk, treesIn } from "./tree-walk.js";
@@ -62,14 +61,14 @@ export async function checkStore(
     if (++count % TURN === 0) await breath();
     let bytes: Uint8Array | undefined;
     try {
-      bytes = shelf.blob(digest);
+      bytes = shelf.blobs.get(digest);
     } catch (error) {
       report(`blob ${digest}`, `${problemOf(error)}${whereOf(needed)}`);
       continue;
     }
     if (lengths.has(digest)) lengths.set(digest, bytes?.length ?? Number.NaN);
     if (bytes === undefined) {
-      if (shelf.erased(digest) !== undefined) erased += 1;
+      if (shelf.blobs.erased(digest) !== undefined) erased += 1;
       else if (!isGone(needed.fact))
         report(`blob ${digest}`, `it is missing, and ${needed.fact} refers to it${whereOf(needed)}`);
     } else if (digestOf(bytes) !== digest || bytes.length !== (needed.size ?? bytes.length))
@@ -85,7 +84,7 @@ export async function checkStore(
       );
   }
   try {
-    for (const { name, head } of shelf.names()) {
+    for (const { name, head } of shelf.names.under("")) {
       if (head !== null && !isHere(head))
         report(`name ${JSON.stringify(name)}`, `it leads to ${head}, which is missing`);
     }
@@ -142,7 +141,7 @@ async function needOf(
     for (let node = walk.next(); node !== undefined; node = walk.next()) {
       if (++count % TURN === 0) await breath();
       try {
-        const bytes = shelf.blob(node.digest);
+        const bytes = shelf.blobs.get(node.digest);
         // Blobs that are missing or altered are reported when all blobs are read.
         if (bytes === undefined || digestOf(bytes) !== node.digest) continue;
         const named = walk.enter(node, bytes);
@@ -164,8 +163,4 @@ async function needOf(
     }
   }
   return long;
-}
-
-function problemOf(error: unknown): string {
-  return firstLine(thrownMessage(error));
 }

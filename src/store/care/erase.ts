@@ -64,7 +64,7 @@ async function filesAmong(
   const pieces: Digest[] = [];
   const walk = new TreeWalk();
   for (const tree of trees) if (walk.add(tree)) mine.add(tree);
-  for await (const { node, below } of walk.follow((digest) => shelf.blob(digest)))
+  for await (const { node, below } of walk.follow((digest) => shelf.blobs.get(digest)))
     for (const { kind, digest } of below) {
       mine.add(digest);
       if (kind === "piece" && wanted.has(node.digest)) pieces.push(digest);

@@ -28,18 +28,17 @@ export async function* exportLines(
 ): AsyncIterable<string> {
   const told = new Set<Digest>();
   const walk = new TreeWalk();
-  const gone = new Gone(shelf, heads);
+  const content = contentLines(shelf, heads, told);
   let asked = without.length === 0;
   for (const lines of verified(shelf, heads, without)) {
     for (const { id, line } of lines) {
       if (withBlobs) {
-        for (const digest of digestsOf(line))
-          if (isNew(told, digest)) yield contentLine(shelf, gone, digest, `${id} refers to it`);
+        for (const digest of digestsOf(line)) yield* content(digest, `${id} refers to it`);
         const trees = treesIn(line);
         // Most exports name no trees, and need not know what the other side has of them.
         if (trees.length > 0 && !asked) await passOver(shelf, without, walk, told);
         asked ||= trees.length > 0;
-        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, gone, walk, tree, id, told);
+        for (const tree of trees) if (walk.add(tree)) yield* treeLines(shelf, content, walk, tree, id);
       }
       yield line;
     }
@@ -49,25 +48,20 @@ export async function* exportLines(
 /** The blobs of a tree that were not told yet. */
 async function* treeLines(
   shelf: Shelf,
-  gone: Gone,
+  content: ContentLines,
   walk: TreeWalk,
   tree: Digest,
   id: FactId,
-  told: Set<Digest>,
 ): AsyncIterable<string> {
-  const needed = ({ digest, path }: Pick<TreeNode, "digest" | "path">): string | undefined => {
+  const lineOf = ({ digest, path }: Pick<TreeNode, "digest" | "path">): readonly string[] => {
     // The empty tree is known to everybody, so a store need not have it.
-    if (!isNew(told, digest) || (digest === EMPTY_TREE && shelf.blob(digest) === undefined)) return undefined;
+    if (digest === EMPTY_TREE && shelf.blobs.get(digest) === undefined) return [];
     const place = path === "" ? "" : `${JSON.stringify(path)} in `;
-    return contentLine(shelf, gone, digest, `it is ${place}the tree ${tree} of the fact ${id}`);
+    return content(digest, `it is ${place}the tree ${tree} of the fact ${id}`);
   };
-  const root = needed({ digest: tree, path: "" });
-  if (root !== undefined) yield root;
-  for await (const { below } of walk.follow((digest) => shelf.blob(digest)))
-    for (const node of below) {
-      const line = needed(node);
-      if (line !== undefined) yield line;
-    }
+  yield* lineOf({ digest: tree, path: "" });
+  for await (const { below } of walk.follow((digest) => shelf.blobs.get(digest)))
+    for (const node of below) yield* lineOf(node);
 }
 
 /** Takes for told what the trees of a past lead to. */
@@ -79,61 +73,49 @@ async function passOver(
 ): Promise<void> {
   const trees: Digest[] = [];
   for (const lines of shelf.history(heads)) trees.push(...lines.flatMap(treesIn));
-  await addReached(trees, (digest) => shelf.blob(digest), told, walk);
+  await addReached(trees, (digest) => shelf.blobs.get(digest), told, walk);
 }
 
-function isNew(told: Set<Digest>, digest: Digest): boolean {
-  return told.size < told.add(digest).size;
-}
+/** The line of a blob or of its erasure; none where it was told before. */
+type ContentLines = (digest: Digest, why: string) => readonly string[];
 
-/** The line of a blob, or of its erasure. */
-function contentLine(shelf: Shelf, gone: Gone, digest: Digest, why: string): string {
-  const bytes = soundBlob(shelf, digest);
-  if (bytes !== undefined) return blobLine(digest, bytes);
-  const erasure = gone.erasure(digest);
-  if (erasure === undefined)
-    throw new DamageError(
-      `the blob ${digest}`,
-      `it is missing, and ${why}; an export with { blobs: false } goes without`,
-    );
-  return erasureLine(erasure);
-}
-
-/** The erasures that an export tells. Where a fact of the exported past says it, that one is named: it comes along, and proves it. */
-class Gone {
-  readonly #shelf: Shelf;
-  readonly #heads: readonly FactId[];
-  readonly #agrees: Agrees;
-  #own: ReadonlyMap<Digest, Erasure> | undefined;
-
-  constructor(shelf: Shelf, heads: readonly FactId[]) {
-    this.#shelf = shelf;
-    this.#heads = heads;
-    this.#agrees = agreement((digest) => soundBlob(shelf, digest));
-  }
-
-  erasure(digest: Digest): Erasure | undefined {
-    const kept = this.#shelf.erased(digest);
-    if (kept === undefined) return undefined;
-    if (!this.#agrees(kept, this.#shelf.lines([kept.fact])[0]))
+/**
+ * Tells content, each blob once. Where a fact of the exported past tells of an erasure, that one is named: it comes along, and
+ * proves it.
+ */
+function contentLines(shelf: Shelf, heads: readonly FactId[], told: Set<Digest>): ContentLines {
+  const agrees = agreement((digest) => soundBlob(shelf, digest));
+  let own: ReadonlyMap<Digest, Erasure> | undefined;
+  return (digest, why) => {
+    if (told.has(digest)) return [];
+    told.add(digest);
+    const bytes = soundBlob(shelf, digest);
+    if (bytes !== undefined) return [blobLine(digest, bytes)];
+    const kept = shelf.blobs.erased(digest);
+    if (kept === undefined)
+      throw new DamageError(
+        `the blob ${digest}`,
+        `it is missing, and ${why}; an export with { blobs: false } goes without`,
+      );
+    if (!agrees(kept, shelf.lines([kept.fact])[0]))
       throw new DamageError(`the erasure of ${digest}`, "it does not say what the fact says that erased it");
-    this.#own ??= this.#read();
-    return this.#own.get(digest) ?? kept;
-  }
+    own ??= erasuresIn(shelf, heads);
+    return [erasureLine(own.get(digest) ?? kept)];
+  };
+}
 
-  #read(): ReadonlyMap<Digest, Erasure> {
-    const own = new Map<Digest, Erasure>();
-    for (const lines of this.#shelf.history(this.#heads))
-      for (const line of lines) {
-        if (typeOf(line) !== "content-erase") continue;
-        const { digests, by, at, why } = readFact(line, {
-          read: (digest) => soundBlob(this.#shelf, digest),
-        }) as FactOf<"content-erase">;
-        for (const digest of Array.isArray(digests) ? digests : [])
-          if (!own.has(digest)) own.set(digest, { digest, fact: digestOf(line), by, at, why });
-      }
-    return own;
-  }
+function erasuresIn(shelf: Shelf, heads: readonly FactId[]): ReadonlyMap<Digest, Erasure> {
+  const own = new Map<Digest, Erasure>();
+  for (const lines of shelf.history(heads))
+    for (const line of lines) {
+      if (typeOf(line) !== "content-erase") continue;
+      const { digests, by, at, why } = readFact(line, {
+        read: (digest) => soundBlob(shelf, digest),
+      }) as FactOf<"content-erase">;
+      for (const digest of Array.isArray(digests) ? digests : [])
+        if (!own.has(digest)) own.set(digest, { digest, fact: digestOf(line), by, at, why });
+    }
+  return own;
 }
 
 /**
@@ -173,7 +155,7 @@ function bitsOf(id: FactId): number {
 
 /** The bytes of a blob, as they were written. */
 export function soundBlob(shelf: Shelf, digest: Digest): Uint8Array | undefined {
-  const bytes = shelf.blob(digest);
+  const bytes = shelf.blobs.get(digest);
   if (bytes !== undefined && digestOf(bytes) !== digest)
     throw new DamageError(`the blob ${digest}`, "its bytes are not those that were written");
   return bytes;

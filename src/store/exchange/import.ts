@@ -11,10 +11,9 @@ import {
   readFact,
   refsOf,
 } from "../../session/index.js";
-import { parseJson } from "../../util/index.js";
+import { parseJson, showValue } from "../../util/index.js";
 import { addReached, treesIn } from "../care/tree-walk.js";
 import { misuse } from "../error.js";
-import { shown } from "../name/move.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type { Imported, ImportOptions } from "../store.js";
 import { agreement, soundBlob } from "./export.js";
@@ -37,7 +36,7 @@ export async function importLines(
     for await (const raw of linesOf(source)) {
       intake.number += 1;
       if (typeof raw !== "string")
-        throw located(new RecordError(`it is not text but ${shown(raw)}`), intake.number);
+        throw located(new RecordError(`it is not text but ${showValue(raw)}`), intake.number);
       const line = raw.endsWith("\n") ? raw.slice(0, -1) : raw;
       // A text that ends with a newline splits into one empty piece more than it has lines.
       if (line !== "") await intake.take(line);
@@ -67,7 +66,7 @@ export function linesOf(
   if (typeof source === "string") return source.split("\n");
   if (typeof source === "object" && source !== null)
     if (Symbol.iterator in source || Symbol.asyncIterator in source) return source;
-  throw misuse(`import ${shown(source)}`, "give lines: store.import(readLines(path))");
+  throw misuse(`import ${showValue(source)}`, "give lines: store.import(readLines(path))");
 }
 
 class Intake {
@@ -124,7 +123,7 @@ class Intake {
       const told = JSON.stringify(ref);
       if (this.#checked.has(told)) continue;
       this.#checked.add(told);
-      const bytes = this.#blobs.get(ref.digest) ?? this.#shelf.blob(ref.digest);
+      const bytes = this.#blobs.get(ref.digest) ?? this.#shelf.blobs.get(ref.digest);
       const flaw = bytes && flawOf(ref, bytes);
       // A blob that was damaged here says nothing about the line.
       if (flaw && digestOf(bytes) === ref.digest)
@@ -136,14 +135,15 @@ class Intake {
     const { digest, bytes } = readBlobLine(line);
     this.#bytes += bytes.length;
     this.#counts.blobs += 1;
-    if (this.#shelf.erased(digest) !== undefined) this.#counts.refused += 1;
+    if (this.#shelf.blobs.erased(digest) !== undefined) this.#counts.refused += 1;
     this.#blobs.set(digest, bytes);
   }
 
   #takeErasure(line: string): void {
     const erasure = readErasureLine(line);
     // It tells why content is missing; it does not ask to erase what is here.
-    if (this.#shelf.blob(erasure.digest) === undefined) this.#erasures.push({ erasure, number: this.number });
+    if (this.#shelf.blobs.get(erasure.digest) === undefined)
+      this.#erasures.push({ erasure, number: this.number });
   }
 
   async finish(): Promise<void> {
@@ -184,7 +184,7 @@ class Intake {
       // Earlier lines stay, but for a line that no other names and whose content is not there: it is the altered one.
       const named = new Set(facts.flatMap(({ line }) => parentsOf(line)));
       const isThere = (digest: Digest): boolean =>
-        brought.has(digest) || this.#shelf.blob(digest) !== undefined;
+        brought.has(digest) || this.#shelf.blobs.get(digest) !== undefined;
       const before = facts
         .slice(0, index)
         .filter(({ id, line }) => named.has(id) || digestsOf(line).every(isThere));
@@ -213,9 +213,9 @@ class Intake {
     const { keys } = this.#options;
     if (keys === undefined || keys.size === 0) return [];
     return facts.flatMap(({ line }) => {
-      const id = keyIn(line);
-      const secret = id === undefined ? undefined : keys.get(id);
-      return id === undefined || secret === undefined ? [] : [{ id, secret }];
+      const id = keyIn(line) ?? "";
+      const secret = keys.get(id);
+      return secret === undefined ? [] : [{ id, secret }];
     });
   }
 

@@ -50,7 +50,7 @@ async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): P
     if (blobs.length > 0) await shelf.commit({ facts: [], blobs });
   };
   const fetch = async (digest: Digest): Promise<Uint8Array | undefined> => {
-    const bytes = shelf.erased(digest) === undefined ? await from.blob(digest) : undefined;
+    const bytes = shelf.blobs.erased(digest) === undefined ? await from.blob(digest) : undefined;
     if (bytes === undefined || digestOf(bytes) !== digest) return undefined;
     waiting.set(digest, bytes);
     bytesWaiting += bytes.length + BLOB_COST;
@@ -65,7 +65,8 @@ async function fillBlobs(from: Store, shelf: Shelf, heads: readonly FactId[]): P
     needed.delete(node.digest);
     for (const { digest } of below) needed.add(digest);
   }
-  if (needed.size > 0) for (const here of shelf.digests()) for (const digest of here) needed.delete(digest);
+  if (needed.size > 0)
+    for (const here of shelf.blobs.digests()) for (const digest of here) needed.delete(digest);
   for (const digest of needed) if (!waiting.has(digest)) await fetch(digest);
   await flush();
   return count;

@@ -1,5 +1,6 @@
 import type { FactId } from "../../session/index.js";
-import type { NewFact } from "../commit.js";
+import { postorder } from "../../util/index.js";
+import type { FactTable, NewFact } from "../shelf.js";
 
 /** Some rows: a number where it is one, as it mostly is, since a list for each would double what a fact takes. */
 type Rows = number | number[] | undefined;
@@ -9,7 +10,7 @@ type Rows = number | number[] | undefined;
  * Parents are stored before children, so a greater row is never in the past of a lesser one, and walking rows downwards
  * meets every fact after all its descendants. Most methods below live on that.
  */
-export class Facts {
+export class Facts implements FactTable {
   readonly #rows = new Map<FactId, number>();
   readonly #ids: FactId[] = [];
   readonly #lines: string[] = [];
@@ -41,7 +42,6 @@ export class Facts {
     return this.#rows.has(id);
   }
 
-  /** Adds a fact that is not there yet. */
   add({ id, line, parents }: NewFact): void {
     const row = this.#ids.push(id) - 1;
     this.#rows.set(id, row);
@@ -90,7 +90,6 @@ export class Facts {
     return this.#past([row]).reduce((count, mark) => count + mark, 0);
   }
 
-  /** Whether a fact is one of some stored ones or in their past. */
   descends(stored: readonly FactId[], ancestor: FactId): boolean {
     const oldest = this.row(ancestor);
     const open = stored.map((id) => this.row(id)).filter((row) => row >= oldest);
@@ -167,16 +166,13 @@ export class Facts {
 
   #postorder(head: number, done: Uint8Array, rows: number[]): void {
     if (done[head] === 1) return;
-    const path = [{ row: head, next: 0 }];
-    for (let top = path.at(-1); top !== undefined; top = path.at(-1)) {
-      const parent = this.parents(top.row)[top.next++];
-      if (parent !== undefined) {
-        if (done[parent] !== 1) path.push({ row: parent, next: 0 });
-        continue;
-      }
-      path.pop();
-      done[top.row] = 1;
-      rows.push(top.row);
+    for (const row of postorder(
+      head,
+      (child) => this.parents(child),
+      (parent) => done[parent] !== 1,
+    )) {
+      done[row] = 1;
+      rows.push(row);
     }
   }
 }

@@ -1,14 +1,19 @@
 import type { FactId } from "../../session/index.js";
-import type { NameLedger } from "../commit.js";
-import type { NameRecord } from "../shelf.js";
+import { compareText } from "../../util/index.js";
+import type { NameRecord, NameTable } from "../shelf.js";
 
-/** Names, their leases, and the steps recorded under them. */
-export class Names implements NameLedger {
+export class Names implements NameTable {
   readonly all = new Map<string, NameRecord>();
   readonly steps = new Map<string, Map<string, FactId>>();
 
   get(name: string): NameRecord | undefined {
     return this.all.get(name);
+  }
+
+  under(start: string): readonly NameRecord[] {
+    return [...this.all.values()]
+      .filter(({ name }) => name.startsWith(start))
+      .sort((one, other) => compareText(one.name, other.name));
   }
 
   put(record: NameRecord): void {

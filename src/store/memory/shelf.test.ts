@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { digestOf } from "../../session/index.js";
+import { acquire, extend, forget } from "../commit.js";
 import type { NameRecord } from "../shelf.js";
 import { takeSnapshot } from "../shelf-store/snapshot.js";
 import { SqliteShelf } from "../sqlite/shelf.js";
@@ -8,13 +9,13 @@ import { MemoryShelf } from "./shelf.js";
 
 const erasure = (digest: string, fact: string) =>
   ({ digest, fact, by: "user", at: "2026-01-01T00:00:00.000Z", why: "asked" }) as const;
-const open = (): MemoryShelf => MemoryShelf.open();
+const open = (): MemoryShelf => new MemoryShelf();
 
 describe("MemoryShelf", () => {
   it("[IX6] checks the fence first, then the step, then the head", async () => {
     const shelf = open();
     expect(await shelf.commit(save(one, { key: "1" }))).toMatchObject({ outcome: "done", written: 2 });
-    const mine = await shelf.acquire("main", "ada", 100, 0);
+    const mine = await shelf.write(({ names }) => acquire(names, "main", "ada", 100, 0));
     expect(mine).toMatchObject({ epoch: 1, head: one.id });
     expect(await shelf.commit(save(two, { key: "1" }))).toMatchObject({
       outcome: "fenced",
@@ -66,7 +67,8 @@ describe("MemoryShelf", () => {
 
   it("[IX13] names that move along are set or taken away with the move, or with none, and only to what is there", async () => {
     const shelf = open();
-    const at = async (name: string): Promise<string | null | undefined> => (await shelf.name(name))?.head;
+    const at = async (name: string): Promise<string | null | undefined> =>
+      (await shelf.names.get(name))?.head;
     const nowhere = { name: "a", head: "f".repeat(64) };
     expect(await shelf.commit({ ...save(one, {}), also: [nowhere] })).toEqual({
       outcome: "orphan",
@@ -103,26 +105,38 @@ describe("MemoryShelf", () => {
 
   it("[IX8] every taking of a lease raises the epoch, also after the name was forgotten", async () => {
     const shelf = open();
-    expect(await shelf.acquire("main", "ada", 100, 0)).toMatchObject({ epoch: 1, head: null });
-    expect(await shelf.acquire("main", "bob", 200, 50)).toBeUndefined();
-    expect(await shelf.acquire("main", "ada", 150, 50)).toMatchObject({ epoch: 2 });
-    expect(await shelf.extend("main", 1, 300)).toBe(false);
-    expect(await shelf.extend("main", 2, 0)).toBe(true);
-    expect(await shelf.name("main")).toEqual({ name: "main", head: null, epoch: 3, until: 0 });
-    expect(await shelf.extend("main", 2, 300)).toBe(false);
+    expect(await shelf.write(({ names }) => acquire(names, "main", "ada", 100, 0))).toMatchObject({
+      epoch: 1,
+      head: null,
+    });
+    expect(await shelf.write(({ names }) => acquire(names, "main", "bob", 200, 50))).toBeUndefined();
+    expect(await shelf.write(({ names }) => acquire(names, "main", "ada", 150, 50))).toMatchObject({
+      epoch: 2,
+    });
+    expect(await shelf.write(({ names }) => extend(names, "main", 1, 300))).toBe(false);
+    expect(await shelf.write(({ names }) => extend(names, "main", 2, 0))).toBe(true);
+    expect(await shelf.names.get("main")).toEqual({ name: "main", head: null, epoch: 3, until: 0 });
+    expect(await shelf.write(({ names }) => extend(names, "main", 2, 300))).toBe(false);
     expect(await shelf.commit(save(one, { epoch: 2 }))).toMatchObject({ outcome: "fenced" });
-    expect(await shelf.acquire("main", "bob", 100, 0)).toMatchObject({ epoch: 4 });
-    expect(await shelf.acquire("main", "eve", 200, 100)).toMatchObject({ epoch: 5, owner: "eve" });
-    expect(await shelf.forget("main")).toBe("unknown");
+    expect(await shelf.write(({ names }) => acquire(names, "main", "bob", 100, 0))).toMatchObject({
+      epoch: 4,
+    });
+    expect(await shelf.write(({ names }) => acquire(names, "main", "eve", 200, 100))).toMatchObject({
+      epoch: 5,
+      owner: "eve",
+    });
+    expect(await shelf.write(({ names }) => forget(names, "main"))).toBe("unknown");
     expect(await shelf.commit(save(one, { epoch: 5 }))).toMatchObject({ outcome: "done" });
-    expect(await shelf.forget("main", { now: 100 })).toBe("fenced");
-    expect(await shelf.forget("main", { now: 100, epoch: 4 })).toBe("fenced");
-    expect(await shelf.forget("main", { now: 100, epoch: 5 })).toBe("done");
-    expect(await shelf.forget("main")).toBe("unknown");
+    expect(await shelf.write(({ names }) => forget(names, "main", { now: 100 }))).toBe("fenced");
+    expect(await shelf.write(({ names }) => forget(names, "main", { now: 100, epoch: 4 }))).toBe("fenced");
+    expect(await shelf.write(({ names }) => forget(names, "main", { now: 100, epoch: 5 }))).toBe("done");
+    expect(await shelf.write(({ names }) => forget(names, "main"))).toBe("unknown");
     expect(await shelf.commit(save(one, { epoch: 5 }))).toMatchObject({ outcome: "fenced" });
     expect(await shelf.commit(save(one, {}))).toMatchObject({ outcome: "done" });
     expect(await shelf.commit(save(two, { epoch: 5 }))).toMatchObject({ outcome: "fenced" });
-    expect((await shelf.acquire("main", "ada", 100, 0))?.epoch).toBeGreaterThan(5);
+    expect((await shelf.write(({ names }) => acquire(names, "main", "ada", 100, 0)))?.epoch).toBeGreaterThan(
+      5,
+    );
     await shelf.close();
   });
 
@@ -137,29 +151,29 @@ describe("MemoryShelf", () => {
     ]);
     kept.bytes.fill(0);
     await written;
-    shelf.blob(digest)?.fill(0);
-    shelf.key("k")?.fill(0);
-    expect(Buffer.from(shelf.blob(digest) as Uint8Array).toString()).toBe("secret");
-    expect(Buffer.from(shelf.key("k") as Uint8Array).toString()).toBe("secret");
-    expect(await collect(shelf.digests())).toEqual([digest]);
+    shelf.blobs.get(digest)?.fill(0);
+    shelf.blobs.key("k")?.fill(0);
+    expect(Buffer.from(shelf.blobs.get(digest) as Uint8Array).toString()).toBe("secret");
+    expect(Buffer.from(shelf.blobs.key("k") as Uint8Array).toString()).toBe("secret");
+    expect(await collect(shelf.blobs.digests())).toEqual([digest]);
     await shelf.commit({ ...save(two), erase: [erasure(digest, two.id)] });
     await shelf.commit({ facts: [], blobs: [{ digest, bytes }] });
     await shelf.commit({ ...save(two), blobs: [{ digest, bytes }] });
-    expect([shelf.blob(digest), shelf.erased(digest)?.why, await collect(shelf.digests())]).toEqual([
-      undefined,
-      "asked",
-      [],
-    ]);
+    expect([
+      shelf.blobs.get(digest),
+      shelf.blobs.erased(digest)?.why,
+      await collect(shelf.blobs.digests()),
+    ]).toEqual([undefined, "asked", []]);
     await shelf.commit({ ...save(two), blobs: [{ digest, bytes }], revive: true });
-    expect(shelf.blob(digest)).toBeUndefined();
+    expect(shelf.blobs.get(digest)).toBeUndefined();
     await shelf.commit({ facts: [], blobs: [{ digest, bytes }], revive: true });
-    expect([Buffer.from(shelf.blob(digest) as Uint8Array).toString(), shelf.erased(digest)]).toEqual([
-      "secret",
-      undefined,
-    ]);
+    expect([
+      Buffer.from(shelf.blobs.get(digest) as Uint8Array).toString(),
+      shelf.blobs.erased(digest),
+    ]).toEqual(["secret", undefined]);
     await shelf.remove({ keys: ["k"], digests: [digest] });
     await shelf.commit(saveKeyed("k", bytes));
-    expect([shelf.blob(digest), shelf.key("k")]).toEqual([undefined, undefined]);
+    expect([shelf.blobs.get(digest), shelf.blobs.key("k")]).toEqual([undefined, undefined]);
     await shelf.close();
   });
 
@@ -171,7 +185,7 @@ describe("MemoryShelf", () => {
     await shelf.commit(save(two, { key: "2" }));
     await shelf.commit(save(other.say("gone"), { name: "gone", key: "g" }));
     await shelf.saveSnapshot(other.id, "{}");
-    await shelf.forget("gone");
+    await shelf.write(({ names }) => forget(names, "gone"));
     const history = shelf.history([two.id])[Symbol.iterator]();
     await shelf.remove({
       ids: [root.id, one.id, two.id, other.id, other.say("?").id],
@@ -179,13 +193,13 @@ describe("MemoryShelf", () => {
     });
     expect((await shelf.lines([root.id, one.id, two.id])).every((line) => line !== undefined)).toBe(true);
     expect(await shelf.lines([other.id])).toEqual([other.line]);
-    expect(shelf.blob(blob?.digest as string)).toBeDefined();
+    expect(shelf.blobs.get(blob?.digest as string)).toBeDefined();
     const gone = (await collect(shelf.every()))
       .filter((line) => line.includes('"gone"'))
       .map((line) => digestOf(line));
     await shelf.remove({ ids: [...gone, other.id, content.id], digests: [blob?.digest as string] });
     expect(await collect(shelf.every())).toEqual([root.line, one.line, two.line]);
-    expect([await shelf.tail(two.id, 10), shelf.blob(blob?.digest as string)]).toEqual([
+    expect([await shelf.tail(two.id, 10), shelf.blobs.get(blob?.digest as string)]).toEqual([
       undefined,
       undefined,
     ]);
@@ -200,7 +214,7 @@ describe("MemoryShelf", () => {
     const shelf = open();
     const heard: NameRecord[] = [];
     const stop = shelf.listen((moved) => heard.push(...moved));
-    await shelf.acquire("main", "ada", 0, 0);
+    await shelf.write(({ names }) => acquire(names, "main", "ada", 0, 0));
     await Promise.all([shelf.commit(save(one)), shelf.commit(save(one, {})), shelf.commit(save(two, {}))]);
     await new Promise((done) => setTimeout(done, 250));
     stop();
@@ -217,7 +231,7 @@ describe("MemoryShelf", () => {
       blobs: [{ digest: digestOf(bytes), bytes }],
     });
     await shelf.commit({ ...save(other), erase: [erasure("e".repeat(64), other.id)] });
-    await shelf.acquire("main", "ada", 5, 0);
+    await shelf.write(({ names }) => acquire(names, "main", "ada", 5, 0));
     await shelf.saveSnapshot(one.id, takeSnapshot(one));
     const keyed = saveKeyed("k", bytes);
     await shelf.commit(keyed);
@@ -233,21 +247,23 @@ describe("MemoryShelf", () => {
         other.line,
         keyed.facts[0]?.line,
       ]);
-      expect(await each.names()).toEqual([{ name: "main", head: two.id, epoch: 1, owner: "ada", until: 5 }]);
+      expect(await each.names.under("")).toEqual([
+        { name: "main", head: two.id, epoch: 1, owner: "ada", until: 5 },
+      ]);
       expect([await stepOf(each, "2"), await each.tail(two.id, 2)]).toEqual([
         two.id,
         { snapshot: takeSnapshot(one), lines: [one.line, two.line] },
       ]);
       expect([
-        Buffer.from(each.blob(digestOf(bytes)) as never).toString(),
-        Buffer.from(each.key("k") as never).toString(),
+        Buffer.from(each.blobs.get(digestOf(bytes)) as never).toString(),
+        Buffer.from(each.blobs.key("k") as never).toString(),
       ]).toEqual(["blob", "blob"]);
-      expect(await each.erasures()).toEqual([erasure("e".repeat(64), other.id)]);
+      expect(await each.blobs.erasures()).toEqual([erasure("e".repeat(64), other.id)]);
       // The fact that this test names as the erasure's is another one.
       for await (const { place } of each.examine()) expect(place).toContain(`erasure ${"e".repeat(64)}`);
       await each.close();
     }
-    expect(() => shelf.names()).toThrow(expect.objectContaining({ code: "store-closed" }));
+    expect(() => shelf.names.under("")).toThrow(expect.objectContaining({ code: "store-closed" }));
     await expect(shelf.commit(save(two))).rejects.toMatchObject({ code: "store-closed" });
   });
 });

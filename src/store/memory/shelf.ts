@@ -1,19 +1,8 @@
-import type { Digest, FactId } from "../../session/index.js";
-import { removable } from "../care/removal.js";
-import { acquire, applyCommit, extend, forget, Listeners } from "../commit.js";
-import { NotFoundError, StoreError } from "../error.js";
-import type {
-  Blob,
-  Commit,
-  Committed,
-  Erasure,
-  Fence,
-  Finding,
-  NameRecord,
-  Removal,
-  Shelf,
-  Tail,
-} from "../shelf.js";
+import type { FactId } from "../../session/index.js";
+import { removable } from "../care/collect.js";
+import { applyCommit, Listeners } from "../commit.js";
+import { closedError, noSession } from "../error.js";
+import type { Blob, Commit, Committed, Finding, NameRecord, Removal, Shelf, Tables, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
 import { Facts } from "./facts.js";
 import { Names } from "./names.js";
@@ -23,37 +12,36 @@ const BATCH = 1000;
 
 /** Everything in the memory of one process, gone with it. For tests, notebooks and short runs. */
 export class MemoryShelf implements Shelf {
-  readonly url: string;
+  readonly url = "memory:";
   readonly capabilities = { durability: "memory", writers: "one-process" } as const;
   readonly #open = { facts: new Facts(), names: new Names(), blobs: new Blobs() };
   readonly #snapshots = new Map<FactId, string>();
   readonly #listeners = new Listeners();
   #closed = false;
 
-  private constructor(url: string) {
-    this.url = url;
-  }
-
-  static open(url = "memory:"): MemoryShelf {
-    return new MemoryShelf(url);
-  }
-
   /** The content. Throws when the shelf is closed. */
   get #held(): { facts: Facts; readonly names: Names; readonly blobs: Blobs } {
     if (!this.#closed) return this.#open;
-    throw new StoreError(
-      "closed",
-      `The store ${this.url} is closed.`,
-      "what was in it is gone; open another with openStore(url)",
-    );
+    throw closedError(this.url, "what was in it is gone; open another with openStore(url)");
+  }
+
+  get names(): Names {
+    return this.#held.names;
+  }
+
+  get blobs(): Blobs {
+    return this.#held.blobs;
+  }
+
+  async write<Result>(work: (tables: Tables) => Result): Promise<Result> {
+    return work(this.#held);
   }
 
   /** Nothing can fail between here and the end of a commit, so it is made on the spot. */
   async commit(commit: Commit): Promise<Committed> {
     const moved: NameRecord[] = [];
     const blobs = commit.handedOver === true ? commit.blobs : commit.blobs.map(copyOf);
-    const keys = (commit.keys ?? []).map(({ id, secret }) => ({ id, secret: Uint8Array.from(secret) }));
-    const committed = applyCommit(this.#held, { ...commit, blobs, keys }, moved);
+    const committed = applyCommit(this.#held, { ...commit, blobs }, moved);
     this.#listeners.tell(moved);
     return committed;
   }
@@ -106,55 +94,6 @@ export class MemoryShelf implements Shelf {
     yield* this.#batches(rows, (id) => (this.#held.facts.has(id) ? [this.#rowOf(id)] : []));
   }
 
-  name(name: string): NameRecord | undefined {
-    return this.#held.names.get(name);
-  }
-
-  names(under = ""): readonly NameRecord[] {
-    return [...this.#held.names.all.values()]
-      .filter(({ name }) => name.startsWith(under))
-      .sort((one, other) => (one.name < other.name ? -1 : 1));
-  }
-
-  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
-    return forget(this.#held.names, name, fence);
-  }
-
-  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
-    return acquire(this.#held.names, name, owner, until, now);
-  }
-
-  async extend(name: string, epoch: number, until: number): Promise<boolean> {
-    return extend(this.#held.names, name, epoch, until);
-  }
-
-  blob(digest: Digest): Uint8Array | undefined {
-    const bytes = this.#held.blobs.bytes.get(digest);
-    return bytes && Uint8Array.from(bytes);
-  }
-
-  *digests(): Iterable<readonly Digest[]> {
-    const { bytes } = this.#held.blobs;
-    if (bytes.size > 0) yield [...bytes.keys()];
-  }
-
-  putSince(since: number): Iterable<Digest> {
-    return this.#held.blobs.since(since);
-  }
-
-  erased(digest: Digest): Erasure | undefined {
-    return this.#held.blobs.erased.get(digest);
-  }
-
-  erasures(): readonly Erasure[] {
-    return [...this.#held.blobs.erased.values()];
-  }
-
-  key(id: string): Uint8Array | undefined {
-    const secret = this.#held.blobs.keys.get(id);
-    return secret && Uint8Array.from(secret);
-  }
-
   async remove(what: Removal): Promise<void> {
     const held = this.#held;
     const { names, blobs } = held;
@@ -165,13 +104,7 @@ export class MemoryShelf implements Shelf {
       for (const id of this.#snapshots.keys()) if (isGone(id)) this.#snapshots.delete(id);
       names.dropSteps(isGone);
     }
-    const unused = removable(what, {
-      lines: () => held.facts.lines,
-      blob: (digest) => blobs.bytes.get(digest),
-      isErased: (digest) => blobs.erased.has(digest),
-      putSince: (since) => blobs.since(since),
-    });
-    for (const digest of unused) blobs.drop(digest);
+    for (const digest of removable(what, () => held.facts.lines, blobs)) blobs.drop(digest);
     for (const key of what.keys ?? []) blobs.keys.delete(key);
     if (what.snapshots) this.#snapshots.clear();
   }
@@ -191,7 +124,7 @@ export class MemoryShelf implements Shelf {
     const rows = Array.from({ length: facts.count }, (_, row) => facts.fact(row));
     const content = [...blobs.bytes].map(([digest, bytes]) => ({ digest, bytes }));
     const keys = [...blobs.keys].map(([id, secret]) => ({ id, secret }));
-    const erasures = [...blobs.erased.values()];
+    const erasures = blobs.erasures();
     const records = [...names.all.values()];
     const steps = [...names.steps].flatMap(([name, of]) => [...of].map((step) => [name, ...step] as const));
     const snapshots = [...this.#snapshots];
@@ -230,10 +163,7 @@ export class MemoryShelf implements Shelf {
   #rowOf(id: FactId): number {
     const row = this.#held.facts.row(id);
     if (row >= 0) return row;
-    throw new NotFoundError(
-      `the session ${id}`,
-      "it was collected while it was read; list what is there: await store.names()",
-    );
+    throw noSession(id, "it was collected while it was read; ");
   }
 }
 

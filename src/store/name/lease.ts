@@ -1,3 +1,4 @@
+import { acquire, extend } from "../commit.js";
 import { FencedError, misuse } from "../error.js";
 import type { NameRecord, Shelf } from "../shelf.js";
 import type { LeaseOptions } from "../store.js";
@@ -22,18 +23,11 @@ export class Lease {
   #since: Moment;
 
   /** @param since when the lease was asked for: its time runs from then. */
-  constructor(
-    shelf: Shelf,
-    name: string,
-    owner: string,
-    epoch: number,
-    milliseconds: number,
-    since: Moment = momentNow(),
-  ) {
+  constructor(shelf: Shelf, taken: NameRecord, owner: string, milliseconds: number, since: Moment) {
     this.#shelf = shelf;
-    this.name = name;
+    this.name = taken.name;
     this.owner = owner;
-    this.epoch = epoch;
+    this.epoch = taken.epoch;
     this.#milliseconds = milliseconds;
     this.#since = since;
     Object.freeze(this);
@@ -53,17 +47,21 @@ export class Lease {
   /** Keeps the lease for as long again. Throws a `FencedError` when someone took it over. */
   async renew(): Promise<void> {
     const asked = momentNow();
-    if (await this.#shelf.extend(this.name, this.epoch, asked.wall + this.#milliseconds)) {
+    if (
+      await this.#shelf.write(({ names }) =>
+        extend(names, this.name, this.epoch, asked.wall + this.#milliseconds),
+      )
+    ) {
       this.#since = asked;
       return;
     }
-    throw new FencedError(this.name, this.epoch, this.#shelf.name(this.name));
+    throw new FencedError(this.name, this.epoch, this.#shelf.names.get(this.name));
   }
 
   /** Gives the lease back: it passes no fence from then on. Nothing happens when it is someone else's by now. */
   async release(): Promise<void> {
     try {
-      await this.#shelf.extend(this.name, this.epoch, 0);
+      await this.#shelf.write(({ names }) => extend(names, this.name, this.epoch, 0));
     } catch (error) {
       // A full disk, say. Nobody writes under this lease again, so this process need not wait for it to end.
       givenUp.add(keyOf(this));
@@ -105,12 +103,12 @@ export async function takeLease(shelf: Shelf, name: string, options: LeaseOption
   for (let attempt = 1; ; attempt++) {
     const asked = momentNow();
     const { wall: now } = asked;
-    const taken = await shelf.acquire(name, owner, now + milliseconds, now);
-    if (taken !== undefined) return new Lease(shelf, name, owner, taken.epoch, milliseconds, asked);
-    const holder = shelf.name(name);
+    const taken = await shelf.write(({ names }) => acquire(names, name, owner, now + milliseconds, now));
+    if (taken !== undefined) return new Lease(shelf, taken, owner, milliseconds, asked);
+    const holder = shelf.names.get(name);
     const isFree = holder?.owner !== undefined && (isGivenUp(holder) || isDead(holder.owner));
     if (attempt === ATTEMPTS || !isFree) throw new FencedError(name, null, holder);
     // Given back for the dead. Of those who find it dead at once one does that, since the epoch rises with it.
-    await shelf.extend(name, holder.epoch, 0);
+    await shelf.write(({ names }) => extend(names, name, holder.epoch, 0));
   }
 }

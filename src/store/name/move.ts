@@ -1,4 +1,5 @@
 import { BeyondHorizonError, type FactId, isDigest, Session } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { ConflictError, FencedError, misuse } from "../error.js";
 import type { Committed, Fence, Move, NameRecord } from "../shelf.js";
 import type { SaveOptions } from "../store.js";
@@ -8,9 +9,12 @@ export function moveTo(name: string, head: FactId, options: Omit<SaveOptions, "n
   checkName(name);
   const { expect, force, lease, key } = options;
   if (expect !== undefined && expect !== null && !isDigest(expect))
-    throw misuse(`expect ${shown(expect)} of "${name}"`, "expect is an id, or null for a name that is new");
+    throw misuse(
+      `expect ${showValue(expect)} of "${name}"`,
+      "expect is an id, or null for a name that is new",
+    );
   if (key !== undefined && typeof key !== "string")
-    throw misuse(`record ${shown(key)} as a step of "${name}"`, 'a key is a text: { key: "step 1" }');
+    throw misuse(`record ${showValue(key)} as a step of "${name}"`, 'a key is a text: { key: "step 1" }');
   return {
     name,
     head,
@@ -25,7 +29,7 @@ export function fenceOf(name: string, lease: SaveOptions["lease"]): Fence {
   if (lease === undefined) return { now: Date.now() };
   if (typeof lease?.epoch !== "number" || lease.name !== name)
     throw misuse(
-      `write to "${name}" with the lease of ${shown(lease?.name)}`,
+      `write to "${name}" with the lease of ${showValue(lease?.name)}`,
       `take its lease: await store.lease(${JSON.stringify(name)})`,
     );
   return { now: Date.now(), epoch: lease.epoch };
@@ -44,7 +48,7 @@ export function alsoOf(
     ![Object.prototype, null].includes(Object.getPrototypeOf(also))
   )
     throw misuse(
-      `set ${shown(also)} beside "${name}"`,
+      `set ${showValue(also)} beside "${name}"`,
       "give sessions by their names: { also: { other: session } }",
     );
   const others = Object.entries(also);
@@ -56,7 +60,10 @@ export function alsoOf(
         "it moves to the session that is saved: leave it out of `also`",
       );
     if (session !== null && !(session instanceof Session))
-      throw misuse(`set "${other}" to ${shown(session)}`, "give a session, or null to take the name away");
+      throw misuse(
+        `set "${other}" to ${showValue(session)}`,
+        "give a session, or null to take the name away",
+      );
   }
   return others;
 }
@@ -82,17 +89,15 @@ export function refuse(committed: Committed, move: Move | undefined): void {
 
 export function checkName(name: unknown): asserts name is string {
   if (typeof name === "string" && PRINTABLE.test(name) && !isDigest(name)) return;
-  throw misuse(`use ${shown(name)} as a name`, "a name has 1 to 200 printable characters and is not an id");
+  throw misuse(
+    `use ${showValue(name)} as a name`,
+    "a name has 1 to 200 printable characters and is not an id",
+  );
 }
 
 export function checkOwner(owner: unknown): asserts owner is string {
   if (typeof owner === "string" && PRINTABLE.test(owner)) return;
-  throw misuse(`lease a name to ${shown(owner)}`, "an owner has 1 to 200 printable characters");
+  throw misuse(`lease a name to ${showValue(owner)}`, "an owner has 1 to 200 printable characters");
 }
 
 const PRINTABLE = /^[^\p{Cc}\p{Cs}]{1,200}$/u;
-
-/** Anything, as it can be shown in a message. */
-export function shown(value: unknown): string {
-  return typeof value === "string" ? JSON.stringify(value) : value === null ? "null" : typeof value;
-}

@@ -10,11 +10,11 @@ import {
   RathError,
   RecordError,
 } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { TreeWalk, treesIn } from "../care/tree-walk.js";
 import { ConflictError, misuse, StoreError } from "../error.js";
 import { linesOf } from "../exchange/import.js";
 import { blobLine, erasureLine, readBlobLine, readErasureLine, readLines } from "../exchange/lines.js";
-import { shown } from "../name/move.js";
 import type { Erasure, Finding } from "../shelf.js";
 import type { Store } from "../store.js";
 import { readFolder } from "./folder.js";
@@ -65,7 +65,10 @@ export async function recover(
   target: Store,
 ): Promise<Recovered> {
   if (typeof target?.import !== "function")
-    throw misuse(`recover into ${shown(target)}`, "give an open store: recover(url, await openStore(other))");
+    throw misuse(
+      `recover into ${showValue(target)}`,
+      "give an open store: recover(url, await openStore(other))",
+    );
   const salvage = typeof source === "string" ? await open(source) : salvageLines(source);
   return bring(salvage, target, async ({ name }, id) => {
     await target.point(name, id, { force: true });
@@ -222,7 +225,7 @@ function salvageLines(source: Iterable<string> | AsyncIterable<string>): Salvage
       for await (const raw of linesOf(source)) {
         number += 1;
         if (typeof raw !== "string") {
-          yield { place: `line ${number}`, problem: `it is not text but ${shown(raw)}` };
+          yield { place: `line ${number}`, problem: `it is not text but ${showValue(raw)}` };
           continue;
         }
         const place = `line ${number}`;

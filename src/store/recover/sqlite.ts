@@ -1,6 +1,5 @@
-import { digestOf, type FactId, thrownMessage } from "../../session/index.js";
-import { firstLine } from "../../util/index.js";
-import { DamageError } from "../error.js";
+import { digestOf, type FactId } from "../../session/index.js";
+import { DamageError, problemOf } from "../error.js";
 import type { Erasure } from "../shelf.js";
 import { chainOf, type Place } from "../sqlite/chain.js";
 import { openDatabase, type SqliteDatabase, type SqliteRow, storeErrorOf } from "../sqlite/driver.js";
@@ -38,7 +37,7 @@ class SqliteSalvage implements Salvage {
       checkLog(path);
     } catch (error) {
       // Through SQLite the store would look as it was before the damaged commit; its pages have what came later.
-      this.#trouble = messageOf(error);
+      this.#trouble = problemOf(error);
       this.#outdated = true;
     }
     try {
@@ -46,7 +45,7 @@ class SqliteSalvage implements Salvage {
       this.#database.prepare("SELECT count(*) FROM sqlite_schema").get();
     } catch (error) {
       this.#failure = error;
-      this.#trouble = messageOf(storeErrorOf(error, path));
+      this.#trouble = problemOf(storeErrorOf(error, path));
     }
   }
 
@@ -89,8 +88,8 @@ class SqliteSalvage implements Salvage {
         if (typeof value !== "string") throw new DamageError(place, "it cannot be read");
         yield* this.#linesOf(p as Place, value, k as number | undefined);
       } catch (error) {
-        this.#trouble ??= messageOf(error);
-        yield { place, problem: messageOf(error) };
+        this.#trouble ??= problemOf(error);
+        yield { place, problem: problemOf(error) };
       }
     }
   }
@@ -111,43 +110,22 @@ class SqliteSalvage implements Salvage {
     const packs: { row: PageRow; text: string }[] = [];
     const known = new Set(this.#ids.values());
     for (const row of rowsInPages(this.#path)) {
-      const [one, two, three, four] = row.values;
-      const width = row.values.length;
-      if (row.rowid === undefined) {
-        if (width === 2 && typeof one === "number" && typeof two === "number") this.#keys.set(one, two);
-        else if (
-          width === 7 &&
-          typeof one === "string" &&
-          typeof two === "number" &&
-          typeof three === "string" &&
-          !this.#names.has(one)
-        )
-          this.#names.set(one, { p: two, id: three });
-      } else if (
-        width === 4 &&
-        typeof two === "number" &&
-        typeof three === "number" &&
-        typeof four === "string"
-      )
+      const { rowid, values } = row;
+      const [one, two, three, four] = values;
+      const width = values.length;
+      const isNumbered = typeof two === "number";
+      if (rowid === undefined) {
+        if (width === 2 && typeof one === "number" && isNumbered) this.#keys.set(one, two);
+        else if (width === 7 && typeof one === "string" && isNumbered && typeof three === "string") {
+          if (!this.#names.has(one)) this.#names.set(one, { p: two, id: three });
+        }
+      } else if (width === 4 && isNumbered && typeof three === "number" && typeof four === "string") {
         packs.push({ row: { ...row, rowid: three }, text: four });
-      else if (width === 3 && one === null && typeof three === "string") packs.push({ row, text: three });
-      else if (
-        width === 2 &&
-        one === null &&
-        (two === null || typeof two === "number") &&
-        !this.#bases.has(row.rowid)
-      )
-        this.#bases.set(row.rowid, two ?? null);
-      else if (width === 2 && two instanceof Uint8Array) this.#blobs.set(digestOf(two), two);
-      if (
-        row.rowid !== undefined &&
-        width === 4 &&
-        typeof two === "number" &&
-        typeof three === "number" &&
-        typeof four === "string" &&
-        keyOf(digestOf(four)) === two
-      )
-        this.#keys.set(two, three);
+        if (keyOf(digestOf(four)) === two) this.#keys.set(two, three);
+      } else if (width === 3 && one === null && typeof three === "string") packs.push({ row, text: three });
+      else if (width === 2 && one === null && (two === null || isNumbered)) {
+        if (!this.#bases.has(rowid)) this.#bases.set(rowid, two);
+      } else if (width === 2 && two instanceof Uint8Array) this.#blobs.set(digestOf(two), two);
     }
     for (const { row, text } of packs) {
       for (const piece of this.#linesOf(row.rowid as Place, text)) {
@@ -222,11 +200,7 @@ class SqliteSalvage implements Salvage {
       yield* this.#database.prepare(sql).iterate(...values) as Iterable<SqliteRow>;
     } catch (error) {
       this.#failed += 1;
-      this.#trouble ??= messageOf(error);
+      this.#trouble ??= problemOf(error);
     }
   }
-}
-
-function messageOf(error: unknown): string {
-  return firstLine(thrownMessage(error));
 }

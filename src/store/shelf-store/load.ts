@@ -7,9 +7,9 @@ import {
   type Realm,
   type Session,
 } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { misuse, NotFoundError } from "../error.js";
 import { soundBlob } from "../exchange/export.js";
-import { shown } from "../name/move.js";
 import type { Shelf, Tail } from "../shelf.js";
 import type { LoadOptions } from "../store.js";
 import { Loader } from "./loader.js";
@@ -44,7 +44,7 @@ export class SessionReader {
     this.#shelf = shelf;
     this.blobs = {
       read: (digest) =>
-        soundBlob(shelf, digest) ?? (shelf.erased(digest) === undefined ? undefined : "erased"),
+        soundBlob(shelf, digest) ?? (shelf.blobs.erased(digest) === undefined ? undefined : "erased"),
     };
   }
 
@@ -60,17 +60,11 @@ export class SessionReader {
       await this.#shelf.remove({ snapshots: true }).catch(() => {});
     const realm: { -readonly [Key in keyof Realm]: Realm[Key] } = { inline: 0, blobs: this.blobs };
     if (fetch) realm.past = { parentsOf: (session) => this.#parentsOf(session, realm) };
-    const loader = new Loader(realm, tail && depthIn(tail.snapshot));
-    if (tail !== undefined) {
-      loader.add(tail.lines);
-      useSnapshot(loader.sessions[0] as Session, tail.snapshot);
-    } else {
-      for (const lines of this.#shelf.history([id])) loader.add(lines);
-    }
+    const loader = this.#read(id, tail, realm);
     const session = loader.finish(id);
     const setting = loader.keeping() ?? session.view(keepingView);
     realm.inline = setting.inline;
-    const secret = setting.key === undefined ? undefined : this.#shelf.key(setting.key);
+    const secret = setting.key === undefined ? undefined : this.#shelf.blobs.key(setting.key);
     // Where the key was erased or did not come along, a key of this process alone still salts what comes next.
     if (setting.inline === 0 || setting.key !== undefined)
       realm.key =
@@ -93,11 +87,17 @@ export class SessionReader {
       // The session has a snapshot itself, and more than itself is needed.
       if (found && found.lines.length > 1 && sound(found) && isCurrent(found.snapshot)) tail = found;
     }
+    const loader = this.#read(id, tail, realm);
+    this.#remember(loader.sessions);
+    return loader.finish(id).parents;
+  }
+
+  /** The whole history of an id, or the end of it that comes after a snapshot. */
+  #read(id: FactId, tail: Tail | undefined, realm: Realm): Loader {
     const loader = new Loader(realm, tail && depthIn(tail.snapshot));
     for (const lines of tail === undefined ? this.#shelf.history([id]) : [tail.lines]) loader.add(lines);
     if (tail !== undefined) useSnapshot(loader.sessions[0] as Session, tail.snapshot);
-    this.#remember(loader.sessions);
-    return loader.finish(id).parents;
+    return loader;
   }
 
   /** Notes that these are in the store. Marking every 64th session is enough to cut later walks short. */
@@ -116,12 +116,12 @@ export class SessionReader {
 
   resolve(nameOrId: string): FactId {
     if (typeof nameOrId !== "string")
-      throw misuse(`find ${shown(nameOrId)}`, "give a name, an id, or the beginning of an id");
+      throw misuse(`find ${showValue(nameOrId)}`, "give a name, an id, or the beginning of an id");
     if (/^[0-9a-f]{64}$/.test(nameOrId)) {
       if (this.#shelf.lines([nameOrId])[0] !== undefined) return nameOrId;
       throw new NotFoundError(`the id ${nameOrId}`, "list what is there: await store.names()");
     }
-    const record = this.#shelf.name(nameOrId);
+    const record = this.#shelf.names.get(nameOrId);
     if (record?.head) return record.head;
     if (/^[0-9a-f]{6,63}$/.test(nameOrId)) {
       const ids = this.#shelf.startingWith(nameOrId, 2);
@@ -132,10 +132,9 @@ export class SessionReader {
         );
       if (ids[0] !== undefined) return ids[0];
     }
-    const names = this.#shelf
-      .names()
-      .filter((known) => known.head !== null && !KEPT_BY_RUNTIME.test(known.name))
-      .map((known) => known.name);
+    const names = this.#shelf.names
+      .under("")
+      .flatMap(({ name, head }) => (head === null || KEPT_BY_RUNTIME.test(name) ? [] : [name]));
     throw new NotFoundError(
       `a session called ${JSON.stringify(nameOrId)}`,
       names.length === 0

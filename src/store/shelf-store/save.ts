@@ -1,4 +1,5 @@
 import { BeyondHorizonError, type Digest, digestOf, type FactId, Session } from "../../session/index.js";
+import { postorder } from "../../util/index.js";
 import { BLOB_BYTES_PER_COMMIT, BLOB_COST, breath } from "../commit.js";
 import { ConflictError } from "../error.js";
 import { refuse } from "../name/move.js";
@@ -73,7 +74,7 @@ export class SessionWriter {
       const replayed = committed.outcome === "replayed";
       return { id: replayed ? committed.head : move.head, written: 0, replayed };
     }
-    const at = this.#shelf.name(move.name)?.head ?? null;
+    const at = this.#shelf.names.get(move.name)?.head ?? null;
     const stands =
       move.expect === "past"
         ? at === null || this.#growsFrom(fresh, at)
@@ -107,28 +108,17 @@ export class SessionWriter {
 
   /** The part of a history that is not known to be here and was not seen before, parents before children. */
   #notKept(head: Session, seen: Set<Session>, reads: boolean): readonly Session[] {
-    const found: Session[] = [];
-    if (seen.has(head)) return found;
+    if (seen.has(head)) return [];
     const { kept } = this.#reader.known;
-    const stack: { session: Session; next: number }[] = kept.has(head) ? [] : [{ session: head, next: 0 }];
-    for (let top = stack.at(-1); top !== undefined; top = stack.at(-1)) {
-      // A session whose past is not loaded came from a store; if that was another one, the commit finds the parent missing.
-      const endsHere = reads ? top.session.atHorizon : !top.session.isPastLoaded;
-      const parent = endsHere ? undefined : top.session.parents[top.next];
-      if (parent !== undefined) {
-        top.next += 1;
-        if (!kept.has(parent) && !seen.has(parent)) stack.push({ session: parent, next: 0 });
-        continue;
-      }
-      stack.pop();
-      if (seen.has(top.session)) continue;
-      seen.add(top.session);
-      found.push(top.session);
-    }
+    // A session whose past is not loaded came from a store; if that was another one, the commit finds the parent missing.
+    const parentsOf = (session: Session): readonly Session[] =>
+      (reads ? session.atHorizon : !session.isPastLoaded) ? [] : session.parents;
+    const found: Session[] = [];
+    const isOpen = (session: Session): boolean => !kept.has(session) && !seen.has(session);
     // A head always goes along: only the shelf knows whether it is still here.
-    if (found.length === 0) {
-      seen.add(head);
-      found.push(head);
+    for (const session of kept.has(head) ? [head] : postorder(head, parentsOf, isOpen)) {
+      seen.add(session);
+      found.push(session);
     }
     return found;
   }
@@ -139,7 +129,7 @@ export class SessionWriter {
       const snapshot = takeSnapshot(session);
       if (!isWorthKeeping(snapshot, session, this.#reader.known.prepared)) return;
       // This process may still hold what was erased; then the snapshot is taken of what is here now.
-      const erased = this.#shelf.erasures().length > 0;
+      const erased = this.#shelf.blobs.erasures().length > 0;
       await this.#reader.keep(session, erased ? takeSnapshot(await this.#reader.load(session.id)) : snapshot);
     } catch {
       // A session that cannot answer its own views, a full disk, a store that was closed: the session is saved.

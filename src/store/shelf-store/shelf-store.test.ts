@@ -52,7 +52,7 @@ describe("ShelfStore", () => {
   });
 
   it("[S49] what is prepared only saves time: it is small, and failing at it fails nothing", async () => {
-    const shelf = MemoryShelf.open();
+    const shelf = new MemoryShelf();
     const store = new ShelfStore(shelf);
     const preparing = vi.spyOn(shelf, "saveSnapshot");
     const session = long(6000);
@@ -72,7 +72,7 @@ describe("ShelfStore", () => {
   });
 
   it("[S59] a synchronisation that finds nothing new writes nothing", async () => {
-    const shelf = MemoryShelf.open();
+    const shelf = new MemoryShelf();
     const [from, to] = [await openStore("memory:"), new ShelfStore(shelf)];
     await from.save(long(3).say("long ".repeat(2000)), { name: "main" });
     await to.sync(from);

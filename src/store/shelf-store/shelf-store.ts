@@ -7,15 +7,17 @@ import {
   readFact,
   Session,
 } from "../../session/index.js";
+import { showValue } from "../../util/index.js";
 import { checkStore } from "../care/check.js";
 import { collect } from "../care/collect.js";
 import { erase } from "../care/erase.js";
-import { DamageError, FencedError, misuse, NotFoundError, StoreError } from "../error.js";
+import { forget } from "../commit.js";
+import { closedError, DamageError, FencedError, misuse, NotFoundError } from "../error.js";
 import { exportLines, soundBlob, verified } from "../exchange/export.js";
 import { importLines } from "../exchange/import.js";
 import { syncStores } from "../exchange/sync.js";
 import { type Lease, takeLease } from "../name/lease.js";
-import { alsoOf, checkName, fenceOf, moveTo, shown } from "../name/move.js";
+import { alsoOf, checkName, fenceOf, moveTo } from "../name/move.js";
 import { nameOf, Watch, type WatchOptions } from "../name/watch.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type {
@@ -38,12 +40,13 @@ import type {
   SaveOptions,
   Store,
 } from "../store.js";
-import { closeDerived } from "./closing.js";
 import { SessionReader } from "./load.js";
 import { type Naming, SessionWriter } from "./save.js";
 
 /** A `Store` on any shelf. */
 export class ShelfStore implements Store {
+  readonly url: string;
+  readonly capabilities: Store["capabilities"];
   readonly #shelf: Shelf;
   readonly #reader: SessionReader;
   readonly #writer: SessionWriter;
@@ -51,6 +54,8 @@ export class ShelfStore implements Store {
   #closed = false;
 
   constructor(shelf: Shelf) {
+    this.url = shelf.url;
+    this.capabilities = shelf.capabilities;
     this.#shelf = shelf;
     this.#reader = new SessionReader(shelf);
     this.#writer = new SessionWriter(shelf, this.#reader);
@@ -58,14 +63,6 @@ export class ShelfStore implements Store {
 
   get identity(): string | undefined {
     return this.#shelf.identity;
-  }
-
-  get url(): string {
-    return this.#shelf.url;
-  }
-
-  get capabilities(): Store["capabilities"] {
-    return this.#shelf.capabilities;
   }
 
   async save(session: Session, options: SaveOptions = {}): Promise<Saved> {
@@ -97,7 +94,8 @@ export class ShelfStore implements Store {
         `load with a horizon of ${String(horizon)}`,
         "give the number of facts to hold in memory, at least 1",
       );
-    if (typeof fetch !== "boolean") throw misuse(`load with fetch: ${shown(fetch)}`, "give true or false");
+    if (typeof fetch !== "boolean")
+      throw misuse(`load with fetch: ${showValue(fetch)}`, "give true or false");
     return this.#reader.load(await this.resolve(nameOrId), {
       fetch,
       ...(horizon !== undefined && { horizon }),
@@ -151,19 +149,19 @@ export class ShelfStore implements Store {
 
   async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
     this.#enter(options, 'store.names({ under: "team/" })');
-    const { under } = options;
-    if (under !== undefined && typeof under !== "string")
+    const { under = "" } = options;
+    if (typeof under !== "string")
       throw misuse(
-        `list the names under ${shown(under)}`,
+        `list the names under ${showValue(under)}`,
         'say how they begin: store.names({ under: "team/" })',
       );
-    return this.#shelf.names(under).flatMap((record) => nameOf(record));
+    return this.#shelf.names.under(under).flatMap((record) => nameOf(record));
   }
 
   async head(name: string): Promise<FactId | undefined> {
     this.#checkOpen();
-    if (typeof name !== "string") throw misuse(`find ${shown(name)}`, "give a name");
-    return this.#shelf.name(name)?.head ?? undefined;
+    if (typeof name !== "string") throw misuse(`find ${showValue(name)}`, "give a name");
+    return this.#shelf.names.get(name)?.head ?? undefined;
   }
 
   async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
@@ -178,14 +176,16 @@ export class ShelfStore implements Store {
     this.#enter(options, "store.forget(name, { lease })");
     checkName(name);
     const fence = fenceOf(name, options.lease);
-    const outcome = await this.#shelf.forget(name, options.force ? undefined : fence);
+    const outcome = await this.#shelf.write(({ names }) =>
+      forget(names, name, options.force ? undefined : fence),
+    );
     if (outcome === "unknown")
       throw new NotFoundError(
         `a session called ${JSON.stringify(name)}`,
         "list what is there: await store.names()",
       );
     if (outcome === "fenced") {
-      throw new FencedError(name, fence.epoch ?? null, this.#shelf.name(name));
+      throw new FencedError(name, fence.epoch ?? null, this.#shelf.names.get(name));
     }
   }
 
@@ -228,7 +228,7 @@ export class ShelfStore implements Store {
   async sync(from: Store, options: { readonly names?: boolean } = {}): Promise<Imported> {
     this.#enter(options, "store.sync(from, { names: false })");
     if (typeof from?.names !== "function" || typeof from.export !== "function")
-      throw misuse(`sync with ${shown(from)}`, "give an open store: store.sync(await openStore(url))");
+      throw misuse(`sync with ${showValue(from)}`, "give an open store: store.sync(await openStore(url))");
     return syncStores(from, this, this.#shelf, options.names ?? true);
   }
 
@@ -240,10 +240,13 @@ export class ShelfStore implements Store {
   async putBlobs(blobs: readonly ArrayBufferView[]): Promise<readonly Digest[]> {
     this.#checkOpen();
     if (!Array.isArray(blobs))
-      throw misuse(`keep ${shown(blobs)} as blobs`, "give a list: store.putBlobs([Buffer.from(text)])");
+      throw misuse(`keep ${showValue(blobs)} as blobs`, "give a list: store.putBlobs([Buffer.from(text)])");
     for (const bytes of blobs)
       if (!ArrayBuffer.isView(bytes))
-        throw misuse(`keep ${shown(bytes)} as a blob`, "give its bytes: store.putBlob(Buffer.from(text))");
+        throw misuse(
+          `keep ${showValue(bytes)} as a blob`,
+          "give its bytes: store.putBlob(Buffer.from(text))",
+        );
     return this.#writer.putBlobs(blobs);
   }
 
@@ -255,7 +258,7 @@ export class ShelfStore implements Store {
   async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
     this.#enter(options, "store.erase(name, { digests, why })");
     const id = await this.resolve(nameOrId);
-    const standing = this.#shelf.names().flatMap(({ name, head }) => (head === id ? [name] : []));
+    const standing = this.#shelf.names.under("").flatMap(({ name, head }) => (head === id ? [name] : []));
     // The name that was asked for goes first, in one commit with the erasure; others that stand there follow.
     const [first = options.lease?.name, ...others] = [
       ...new Set([options.lease?.name ?? nameOrId, ...standing].filter((name) => standing.includes(name))),
@@ -274,7 +277,7 @@ export class ShelfStore implements Store {
 
   async erasures(): Promise<readonly Erasure[]> {
     this.#checkOpen();
-    return this.#shelf.erasures();
+    return this.#shelf.blobs.erasures();
   }
 
   async gc(options: CollectOptions = {}): Promise<Collected> {
@@ -290,7 +293,10 @@ export class ShelfStore implements Store {
   async backup(path: string): Promise<void> {
     this.#checkOpen();
     if (typeof path !== "string" || path === "")
-      throw misuse(`write a backup to ${shown(path)}`, "give the path of something that is not there yet");
+      throw misuse(
+        `write a backup to ${showValue(path)}`,
+        "give the path of something that is not there yet",
+      );
     await this.#shelf.backup(path);
   }
 
@@ -306,11 +312,25 @@ export class ShelfStore implements Store {
   #enter(options: unknown, example: string): void {
     this.#checkOpen();
     if (typeof options !== "object" || options === null)
-      throw misuse(`use ${shown(options)} as options`, `give an object or nothing: ${example}`);
+      throw misuse(`use ${showValue(options)} as options`, `give an object or nothing: ${example}`);
   }
 
   #checkOpen(): void {
-    if (this.#closed)
-      throw new StoreError("closed", `The store ${this.url} is closed.`, "open it again with openStore(url)");
+    if (this.#closed) throw closedError(this.url);
   }
+}
+
+const derived = new WeakMap<Store, Set<() => Promise<void>>>();
+
+/** Does something when a store is closed, before it is: whatever was derived from it closes its files too. */
+export function beforeClosing(store: Store, act: () => Promise<void>): void {
+  const acts = derived.get(store) ?? new Set();
+  derived.set(store, acts.add(act));
+}
+
+/** Does all that waits for the closing of a store. A failure is ignored: what is closed here is derived. */
+async function closeDerived(store: Store): Promise<void> {
+  const acts = [...(derived.get(store) ?? [])];
+  derived.delete(store);
+  await Promise.allSettled(acts.map((act) => act()));
 }

@@ -1,7 +1,7 @@
 import type { Digest } from "../../session/index.js";
 import { UNDER_WAY_MS } from "../commit.js";
 import { DamageError } from "../error.js";
-import type { Blob, Erasure } from "../shelf.js";
+import type { Blob, BlobTable, Erasure } from "../shelf.js";
 import type { Connection } from "./connection.js";
 import { further } from "./lines.js";
 import { sumOfRow } from "./names.js";
@@ -17,8 +17,7 @@ const AHEAD =
 
 const DIGEST_DIGITS = 64;
 
-/** Content outside of lines: blobs, what was erased of them, and the secrets that salts are made of. */
-export class Blobs {
+export class Blobs implements BlobTable {
   readonly #connection: Connection;
   /** Blobs that were read with the one before them, until the current task is over. */
   readonly #ahead = new Map<Digest, Uint8Array>();
@@ -107,7 +106,7 @@ export class Blobs {
     this.#connection.run("DELETE FROM blobs WHERE digest = ?", bytesOf(digest));
   }
 
-  /** Which blobs came without a fact, and when. Only what came lately is kept: older ones are as good as waste. */
+  /** Only what came lately is kept: older ones are as good as waste. */
   put(digests: readonly Digest[]): void {
     if (digests.length === 0) return;
     const now = Date.now();
@@ -121,7 +120,7 @@ export class Blobs {
     }
   }
 
-  *since(since: number): Generator<Digest, void> {
+  *putSince(since: number): Generator<Digest, void> {
     for (const { digests } of this.#connection.all("SELECT digests FROM puts WHERE at >= ?", since)) {
       const all = Buffer.from(digests as Uint8Array).toString("hex");
       for (let from = 0; from < all.length; from += DIGEST_DIGITS)

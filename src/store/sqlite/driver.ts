@@ -72,61 +72,55 @@ export const BUSY = 5;
 export function storeErrorOf(error: unknown, path: string): RathError {
   if (error instanceof RathError) return error;
   const message = error instanceof Error ? error.message : String(error);
-  const more = { data: { path, reason: message }, cause: error };
+  const failed = (...[reason, problem, hint]: ConstructorParameters<typeof StoreError>): StoreError =>
+    new StoreError(reason, problem, hint, { data: { path, reason: message }, cause: error });
   switch (sqliteCode(error)) {
     case BUSY:
     case 6:
-      return new StoreError(
+      return failed(
         "locked",
         `Cannot write to ${path}: another process is holding it.`,
         "try again; if it stays, look for a stopped process that has the file open",
-        more,
       );
     case 3:
     case 8:
     case 14:
       if (sqliteCode(error) === 14 && isOutOfHandles(path))
-        return new StoreError(
+        return failed(
           "too-many-files",
           `Cannot open ${path}: too many files are open (EMFILE).`,
           "close stores that are no longer used: await store.close(); or raise the limit: ulimit -n 4096",
-          more,
         );
       if (sqliteCode(error) === 14 && !isReadOnly(path))
-        return new StoreError(
+        return failed(
           "not-a-store",
           `Cannot open ${path}: ${message}.`,
           "check that the folder exists and that the path is a file",
-          more,
         );
-      return new StoreError(
+      return failed(
         "read-only",
         `Cannot write to ${path}: it is read-only.`,
         "check the permissions of the file and of its folder",
-        more,
       );
     case 11:
       return new DamageError(path, message, error);
     case 13:
-      return new StoreError(
+      return failed(
         "full",
         `Cannot write to ${path}: the disk is full.`,
         "free some room and save again; nothing was lost",
-        more,
       );
     case 26:
-      return new StoreError(
+      return failed(
         "not-a-store",
         `Cannot open ${path}: it is not a SQLite database.`,
         "check the path; if it was a store once, try recover(url, target)",
-        more,
       );
     default:
-      return new StoreError(
+      return failed(
         "failed",
         `SQLite failed on ${path}: ${message}.`,
         "reopen the store; everything acknowledged before is kept",
-        more,
       );
   }
 }

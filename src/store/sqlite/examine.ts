@@ -20,26 +20,19 @@ export function* examineTables(database: SqliteDatabase, lines: Lines): Generato
   };
   yield* examineLines(database, lines, idAt);
   for (const { name, p, id, epoch, owner, until, sum } of ask("SELECT * FROM names")) {
-    if (sumOfRow(name, p, id, epoch, owner, until) !== sum)
-      yield { place: `name ${JSON.stringify(name)}`, problem: "its row is not the one that was written" };
+    const place = `name ${JSON.stringify(name)}`;
+    if (sumOfRow(name, p, id, epoch, owner, until) !== sum) yield { place, problem: ALTERED };
     if (p === null ? id !== null : idAt(p as Place) !== id)
-      yield { place: `name ${JSON.stringify(name)}`, problem: "its two accounts of where it stands differ" };
+      yield { place, problem: "its two accounts of where it stands differ" };
   }
   for (const { name, key, id, sum } of ask("SELECT * FROM steps")) {
-    if (sumOfRow(name, key, id) !== sum)
-      yield {
-        place: `step ${String(key)} of ${JSON.stringify(name)}`,
-        problem: "its row is not the one that was written",
-      };
-    if (!lines.like(id as FactId).some((place) => idAt(place) === id))
-      yield {
-        place: `step ${String(key)} of ${JSON.stringify(name)}`,
-        problem: `it was recorded with ${String(id)}, which is missing`,
-      };
+    const place = `step ${String(key)} of ${JSON.stringify(name)}`;
+    if (sumOfRow(name, key, id) !== sum) yield { place, problem: ALTERED };
+    if (!lines.like(id as FactId).some((found) => idAt(found) === id))
+      yield { place, problem: `it was recorded with ${String(id)}, which is missing` };
   }
   for (const { id, secret, sum } of ask("SELECT * FROM secrets")) {
-    if (sumOfRow(id, hexOf(secret)) !== sum)
-      yield { place: `key ${String(id)}`, problem: "its row is not the one that was written" };
+    if (sumOfRow(id, hexOf(secret)) !== sum) yield { place: `key ${String(id)}`, problem: ALTERED };
   }
   for (const { n, digest } of ask("SELECT rowid AS n, digest FROM blobs")) {
     const [row] = ask("SELECT bytes FROM blobs WHERE rowid = ?", n as number);
@@ -64,13 +57,12 @@ export function* examineTables(database: SqliteDatabase, lines: Lines): Generato
       .like(row.fact as FactId)
       .map((place) => lines.line(place))
       .filter((found) => found !== undefined && digestOf(found) === row.fact);
-    if (!agrees(row as unknown as Erasure, line))
-      yield {
-        place: `erasure ${String(row.digest)}`,
-        problem: "it does not say what the fact says that erased it",
-      };
+    const problem = "it does not say what the fact says that erased it";
+    if (!agrees(row as unknown as Erasure, line)) yield { place: `erasure ${String(row.digest)}`, problem };
   }
 }
+
+const ALTERED = "its row is not the one that was written";
 
 function hexOf(bytes: SqliteRow[string] | undefined): string {
   return bytes instanceof Uint8Array ? Buffer.from(bytes).toString("hex") : String(bytes);
@@ -115,10 +107,7 @@ function* examineLines(
   );
   const expected: { readonly [table: string]: number } = { ...found, ids: found.facts };
   for (const [table, count] of Object.entries(rows.get() ?? {})) {
-    if (count !== expected[table])
-      yield {
-        place: `table ${table}`,
-        problem: `it accounts for ${String(count)} rows where there are ${expected[table]}`,
-      };
+    const problem = `it accounts for ${String(count)} rows where there are ${expected[table]}`;
+    if (count !== expected[table]) yield { place: `table ${table}`, problem };
   }
 }

@@ -1,30 +1,37 @@
 import { digestOf, type FactId } from "../../session/index.js";
-import type { NewFact } from "../commit.js";
-import { NotFoundError } from "../error.js";
-import { Chains, chainOf, firstOf, isLastPlace, type Place, type Range } from "./chain.js";
+import { noSession } from "../error.js";
+import type { FactTable, NewFact, Tail } from "../shelf.js";
+import {
+  Chains,
+  chainOf,
+  firstOf,
+  isLastPlace,
+  type Past,
+  type Place,
+  placeIn,
+  type Range,
+} from "./chain.js";
 import type { Connection } from "./connection.js";
 import { Lines } from "./lines.js";
 
+/** How many lines are read at once. */
+const BATCH = 1000;
 const REMEMBERED_PLACES = 20_000;
 
-/** The facts of a database: where each stands, its line, and which were made from it. */
-export class Facts {
+/** The facts of a database: where each stands, its line, which were made from it, and its history from a snapshot on. */
+export class Facts implements FactTable {
   readonly chains: Chains;
   readonly lines: Lines;
   readonly #connection: Connection;
   /** Where facts stand, for those used lately. Facts never move, so only a collection makes this stale. */
   readonly #known = new Map<FactId, Place>();
+  /** How many collections there were, as far as this process has noticed. */
   #generation = 0;
 
   constructor(connection: Connection) {
     this.#connection = connection;
     this.chains = new Chains(connection.database);
     this.lines = new Lines(connection.database);
-  }
-
-  /** How many collections there were, as far as this process has noticed. */
-  get generation(): number {
-    return this.#generation;
   }
 
   /** Runs work that writes, all of it or nothing. */
@@ -40,10 +47,7 @@ export class Facts {
         this.lines.end();
       }
     };
-    return this.#connection.transaction(whole, () => {
-      this.#known.clear();
-      this.lines.forget();
-    });
+    return this.#connection.transaction(whole, () => this.#forget());
   }
 
   /** Looks at one state of the database, whatever others write meanwhile. */
@@ -59,6 +63,10 @@ export class Facts {
     const generation = this.#connection.get("SELECT collected FROM generation")?.collected as number;
     if (generation === this.#generation) return;
     this.#generation = generation;
+    this.#forget();
+  }
+
+  #forget(): void {
     this.#known.clear();
     this.lines.forget();
   }
@@ -67,7 +75,6 @@ export class Facts {
     this.#known.clear();
   }
 
-  /** Adds a fact whose parents are here. */
   add({ id, line, parents }: NewFact): void {
     const [first, ...others] = parents.map((parent) => this.place(parent) as Place);
     let place =
@@ -107,11 +114,92 @@ export class Facts {
     return this.#connection.guard(() => this.lines.lines(range));
   }
 
+  *history(heads: readonly FactId[], without: readonly FactId[] = []): Iterable<readonly string[]> {
+    const { places, ranges, generation } = this.atOnce(() => {
+      const known = this.chains.reach(without.map((id) => this.placeOrFail(id)));
+      const places = heads.map((id) => this.placeOrFail(id));
+      return { places, ranges: this.chains.ranges(places, known), generation: this.#generation };
+    });
+    let rest: Range | undefined;
+    const next = (): readonly string[] => {
+      // A collection spares what something leads to; a session that was collected while it was read is no longer here.
+      const gone =
+        this.#generation === generation
+          ? undefined
+          : heads.find((head, index) => this.place(head) !== places[index]);
+      if (gone !== undefined) throw noSession(gone, "it was collected while it was read; ");
+      const batch: string[] = [];
+      while (batch.length < BATCH) {
+        const range: Range | undefined = rest ?? (ranges.next().value || undefined);
+        if (range === undefined) break;
+        const to = Math.min(range.to, range.from + BATCH - 1);
+        for (const line of this.lines.lines({ from: range.from, to })) batch.push(line);
+        rest = to < range.to ? { from: to + 1, to: range.to } : undefined;
+      }
+      return batch;
+    };
+    for (let batch = this.atOnce(next); batch.length > 0; batch = this.atOnce(next)) yield batch;
+  }
+
+  count(id: FactId): number {
+    return this.atOnce(() => countOf(this.chains.reach([this.placeOrFail(id)])));
+  }
+
+  tail(head: FactId, most: number): Tail | undefined {
+    return this.atOnce(() => this.#tail(head, most));
+  }
+
+  #tail(head: FactId, most: number): Tail | undefined {
+    const place = this.placeOrFail(head);
+    const whole = this.chains.reach([place]);
+    let best: Place | undefined;
+    for (const candidate of this.#snapshotsBefore(place)) {
+      const before = this.chains.reach([candidate]);
+      if (countOf(whole) - countOf(before) + 1 > most) break;
+      if (this.#hangsFrom(candidate, whole, before)) best = candidate;
+    }
+    if (best === undefined) return undefined;
+    const lines = [this.line(best)];
+    for (const range of this.chains.ranges([place], this.chains.reach([best]))) {
+      for (let from = range.from; from <= range.to; from += BATCH)
+        lines.push(...this.range({ from, to: Math.min(range.to, from + BATCH - 1) }));
+    }
+    return {
+      lines,
+      snapshot: this.#connection.get("SELECT snapshot FROM snapshots WHERE p = ?", best)?.snapshot as string,
+    };
+  }
+
+  /** Sessions with a snapshot on the way back along first parents, newest first. */
+  *#snapshotsBefore(place: Place): Generator<Place> {
+    for (let at: Place | null = place; at !== null; at = this.chains.base(chainOf(at))) {
+      for (const row of this.#connection.all(
+        "SELECT p FROM snapshots WHERE p BETWEEN ? AND ? ORDER BY p DESC",
+        firstOf(chainOf(at)),
+        at,
+      ))
+        yield row.p as Place;
+    }
+  }
+
+  /** Whether all of `whole` that is not in `before` comes from `place` alone, so that nothing else need be loaded. */
+  #hangsFrom(place: Place, whole: Past, before: Past): boolean {
+    const inside = (other: Place | null): boolean =>
+      other === place || (other !== null && other > (before.get(chainOf(other)) ?? -1));
+    for (const [chain, last] of whole) {
+      const reached = before.get(chain);
+      if (reached === last) continue;
+      if (reached === undefined ? !inside(this.chains.base(chain)) : reached !== place) return false;
+      const from = reached === undefined ? firstOf(chain) : reached + 1;
+      if (this.chains.mergesIn({ from, to: last }).some((merge) => !inside(merge.parent))) return false;
+    }
+    return true;
+  }
+
   has(id: FactId): boolean {
     return this.place(id) !== undefined;
   }
 
-  /** Whether a fact is one of some stored ones or in their past. */
   descends(stored: readonly FactId[], ancestor: FactId): boolean {
     return this.chains.descends(
       stored.map((id) => this.placeOrFail(id)),
@@ -135,8 +223,7 @@ export class Facts {
 
   placeOrFail(id: FactId): Place {
     const place = this.place(id);
-    if (place === undefined)
-      throw new NotFoundError(`the session ${id}`, "list what is there: await store.names()");
+    if (place === undefined) throw noSession(id);
     return place;
   }
 
@@ -145,4 +232,10 @@ export class Facts {
     this.#known.set(id, place);
     return place;
   }
+}
+
+function countOf(past: Past): number {
+  let count = 0;
+  for (const last of past.values()) count += placeIn(last) + 1;
+  return count;
 }

@@ -91,12 +91,7 @@ export class Lines {
       if (to < range.from) continue;
       const lines = (pack.lines as string).split("\n");
       this.#lastPack = { from, to, lines };
-      for (
-        let index = Math.max(0, range.from - from);
-        index < lines.length && from + index <= range.to;
-        index++
-      )
-        found.push(lines[index] as string);
+      for (const line of lines.slice(Math.max(0, range.from - from), range.to - from + 1)) found.push(line);
     }
     for (let place = range.from + found.length; place <= range.to; place++) {
       const line = this.#freshLine(place);

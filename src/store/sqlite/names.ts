@@ -1,6 +1,5 @@
 import { digestOf, type FactId } from "../../session/index.js";
-import type { NameLedger } from "../commit.js";
-import type { NameRecord } from "../shelf.js";
+import type { NameRecord, NameTable } from "../shelf.js";
 import type { Place } from "./chain.js";
 import type { Connection } from "./connection.js";
 import type { SqliteRow, SqliteValue } from "./driver.js";
@@ -10,8 +9,8 @@ import { keyOf } from "./lines.js";
 const LAST = "\u{10ffff}";
 const COLUMNS = "name, id, epoch, owner, until";
 
-/** Names, their leases, and the steps recorded under them. Methods that write are called in a transaction. */
-export class Names implements NameLedger {
+/** Methods that write are called in a transaction. */
+export class Names implements NameTable {
   readonly #connection: Connection;
   readonly #placeOf: (id: FactId) => Place;
 
@@ -25,7 +24,7 @@ export class Names implements NameLedger {
     return row && recordOf(row);
   }
 
-  /** The names that begin so: a stretch of the index, as names are in the order of their bytes. */
+  /** A stretch of the index, as names are in the order of their bytes. */
   under(start: string): readonly NameRecord[] {
     return this.#connection
       .all(

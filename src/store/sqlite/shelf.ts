@@ -1,27 +1,17 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
-import { type Digest, digestOf, type FactId } from "../../session/index.js";
-import { acquire, applyCommit, extend, forget, type Ledger } from "../commit.js";
-import { StoreError } from "../error.js";
-import type {
-  Commit,
-  Committed,
-  Erasure,
-  Fence,
-  Finding,
-  NameRecord,
-  Removal,
-  Shelf,
-  Tail,
-} from "../shelf.js";
+import { digestOf, type FactId } from "../../session/index.js";
+import { removable } from "../care/collect.js";
+import { applyCommit } from "../commit.js";
+import { closedError, problemOf, StoreError } from "../error.js";
+import type { Commit, Committed, Finding, NameRecord, Removal, Shelf, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
+import { chainOf, type Place, placeIn } from "./chain.js";
 import { Connection } from "./connection.js";
 import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
 import { examineTables } from "./examine.js";
 import { Facts } from "./facts.js";
-import { Histories } from "./history.js";
 import { PollingListeners } from "./listeners.js";
 import { Names } from "./names.js";
-import { applyRemoval, type Tables } from "./removal.js";
 import { openSchema, openToRead } from "./schema.js";
 
 /** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
@@ -33,13 +23,20 @@ type Waiting = {
   readonly reject: (error: unknown) => void;
 };
 
+/** All that a database holds. */
+type Tables = {
+  readonly connection: Connection;
+  readonly facts: Facts;
+  readonly names: Names;
+  readonly blobs: Blobs;
+};
+
 /** One SQLite file for all processes of a machine. Durable at every commit; commits of one tick share one sync. */
 export class SqliteShelf implements Shelf {
   readonly url: string;
   readonly capabilities = { durability: "power-loss", writers: "one-host" } as const;
   readonly #connection: Connection;
   readonly #facts: Facts;
-  readonly #histories: Histories;
   readonly #tables: Tables;
   readonly #listeners: PollingListeners;
   #queue: Waiting[] = [];
@@ -52,7 +49,6 @@ export class SqliteShelf implements Shelf {
     const names = new Names(connection, (id) => facts.placeOrFail(id));
     this.#connection = connection;
     this.#facts = facts;
-    this.#histories = new Histories(connection, facts);
     this.#tables = { connection, facts, names, blobs: new Blobs(connection) };
     this.#listeners = new PollingListeners(connection, names);
   }
@@ -72,7 +68,12 @@ export class SqliteShelf implements Shelf {
     } catch (cause) {
       const error = storeErrorOf(cause, path);
       if (error.code !== "store-read-only" || !existsSync(path)) throw error;
-      return SqliteShelf.#openToRead(path, url, error as StoreError);
+      // A store that may not be written can be read; every write is refused with the reason.
+      try {
+        return new SqliteShelf(url, path, openToRead(path), error as StoreError);
+      } catch {
+        throw error;
+      }
     }
   }
 
@@ -90,13 +91,16 @@ export class SqliteShelf implements Shelf {
     }
   }
 
-  /** A store that may not be written can be read; every write is refused with the reason. */
-  static #openToRead(path: string, url: string, reason: StoreError): SqliteShelf {
-    try {
-      return new SqliteShelf(url, path, openToRead(path), reason);
-    } catch {
-      throw reason;
-    }
+  get names(): Names {
+    return this.#tables.names;
+  }
+
+  get blobs(): Blobs {
+    return this.#tables.blobs;
+  }
+
+  write<Result>(work: (tables: Tables) => Result): Promise<Result> {
+    return this.#facts.transaction(() => work(this.#tables));
   }
 
   commit(commit: Commit): Promise<Committed> {
@@ -166,15 +170,15 @@ export class SqliteShelf implements Shelf {
   }
 
   history(heads: readonly FactId[], without: readonly FactId[] = []): Iterable<readonly string[]> {
-    return this.#histories.read(heads, without);
+    return this.#facts.history(heads, without);
   }
 
   count(id: FactId): number {
-    return this.#facts.atOnce(() => this.#histories.count(id));
+    return this.#facts.count(id);
   }
 
   tail(head: FactId, most: number): Tail | undefined {
-    return this.#facts.atOnce(() => this.#histories.tail(head, most));
+    return this.#facts.tail(head, most);
   }
 
   async saveSnapshot(id: FactId, snapshot: string): Promise<void> {
@@ -189,50 +193,6 @@ export class SqliteShelf implements Shelf {
 
   *every(): Iterable<readonly string[]> {
     for (const batch of this.#facts.every()) yield batch.map(({ line }) => line);
-  }
-
-  name(name: string): NameRecord | undefined {
-    return this.#tables.names.get(name);
-  }
-
-  names(under = ""): readonly NameRecord[] {
-    return this.#tables.names.under(under);
-  }
-
-  async forget(name: string, fence?: Fence): Promise<"done" | "fenced" | "unknown"> {
-    return this.#facts.transaction(() => forget(this.#tables.names, name, fence));
-  }
-
-  async acquire(name: string, owner: string, until: number, now: number): Promise<NameRecord | undefined> {
-    return this.#facts.transaction(() => acquire(this.#tables.names, name, owner, until, now));
-  }
-
-  async extend(name: string, epoch: number, until: number): Promise<boolean> {
-    return this.#facts.transaction(() => extend(this.#tables.names, name, epoch, until));
-  }
-
-  blob(digest: Digest): Uint8Array | undefined {
-    return this.#tables.blobs.get(digest);
-  }
-
-  digests(): Iterable<readonly Digest[]> {
-    return this.#tables.blobs.digests();
-  }
-
-  putSince(since: number): Iterable<Digest> {
-    return this.#tables.blobs.since(since);
-  }
-
-  erased(digest: Digest): Erasure | undefined {
-    return this.#tables.blobs.erased(digest);
-  }
-
-  erasures(): readonly Erasure[] {
-    return this.#tables.blobs.erasures();
-  }
-
-  key(id: string): Uint8Array | undefined {
-    return this.#tables.blobs.key(id);
   }
 
   async remove(what: Removal): Promise<void> {
@@ -270,16 +230,8 @@ export class SqliteShelf implements Shelf {
       ]))
         yield { place: `${this.#connection.path} ${place}`, problem };
     } catch (error) {
-      yield {
-        place: this.#connection.path,
-        problem: storeErrorOf(error, this.#connection.path).message.split("\n")[0] as string,
-      };
+      yield { place: this.#connection.path, problem: problemOf(storeErrorOf(error, this.#connection.path)) };
     }
-  }
-
-  /** Writes without the rules of a commit, as a copy of another store is made. */
-  async write(work: (into: Ledger) => void): Promise<void> {
-    await this.#facts.transaction(() => work(this.#tables));
   }
 
   async backup(path: string): Promise<void> {
@@ -295,12 +247,7 @@ export class SqliteShelf implements Shelf {
     while (this.#flushing !== undefined) await this.#flushing;
     this.#listeners.stop();
     const { database } = this.#connection;
-    const closed = new StoreError(
-      "closed",
-      `The store ${this.url} is closed.`,
-      "open it again with openStore(url)",
-    );
-    this.#connection.close(closed, () => {
+    this.#connection.close(closedError(this.url), () => {
       if (this.#facts.lines.waiting >= WORTH_PACKING) {
         database.exec("BEGIN IMMEDIATE");
         this.#facts.lines.pack(true);
@@ -318,4 +265,42 @@ function requireRoom(path: string): void {
       `Cannot write a backup to ${path}: something is there.`,
       "give a path that does not exist",
     );
+}
+
+/** Removes facts, blobs and keys, inside of a transaction. */
+function applyRemoval(tables: Tables, what: Removal): void {
+  const { connection, facts, names, blobs } = tables;
+  facts.lines.pack(true);
+  const gone = stillLoose(tables, what.ids ?? []);
+  facts.lines.remove(gone);
+  for (const place of gone.keys()) {
+    connection.run("DELETE FROM snapshots WHERE p = ?", place);
+    connection.run("DELETE FROM merges WHERE child = ?", place);
+    if (placeIn(place) === 0) connection.run("DELETE FROM chains WHERE chain = ?", chainOf(place));
+  }
+  names.dropSteps(new Set(gone.values()));
+  for (const digest of removable(what, () => everyLine(facts), blobs)) blobs.drop(digest);
+  for (const key of what.keys ?? []) blobs.dropKey(key);
+  if (what.snapshots) connection.run("DELETE FROM snapshots");
+  connection.run("UPDATE generation SET collected = collected + 1");
+}
+
+/** Of facts that nothing led to when they were counted, those that may still go: no name or newer fact came to them since. */
+function stillLoose({ facts, names }: Tables, ids: readonly FactId[]): ReadonlyMap<Place, FactId> {
+  const loose = new Map<Place, FactId>();
+  for (const id of ids) {
+    const place = facts.place(id);
+    if (place !== undefined) loose.set(place, id);
+  }
+  const standing = [...names.places()];
+  for (const place of loose.keys())
+    for (const child of facts.childPlaces(place)) if (!loose.has(child)) standing.push(child);
+  const past = facts.chains.reach(standing);
+  for (const place of [...loose.keys()]) if (place <= (past.get(chainOf(place)) ?? -1)) loose.delete(place);
+  return loose;
+}
+
+/** The lines that are there now. Only while nobody else writes. */
+function* everyLine(facts: Facts): Generator<string> {
+  for (const batch of facts.every()) for (const { line } of batch) yield line;
 }

@@ -16,13 +16,10 @@ export type MakeStore = () => Promise<MadeStore>;
 export function unkeyed(text: string, nonce: string = randomUUID()): Session {
   const fact = { type: "session-start", at: "2026-01-01T00:00:00.000Z", by: "user", nonce };
   const bytes = Buffer.from(text);
-  if (bytes.length <= 4096)
-    return Session.restore(JSON.stringify({ rath: 1, parents: [], fact: { ...fact, text } }), [], {
-      inline: 4096,
-    });
   const digest = digestOf(bytes);
   const blobs = { text: { digest, size: bytes.length, media: "text/plain" } };
-  return Session.restore(JSON.stringify({ rath: 1, parents: [], blobs, fact }), [], {
+  const content = bytes.length <= 4096 ? { fact: { ...fact, text } } : { blobs, fact };
+  return Session.restore(JSON.stringify({ rath: 1, parents: [], ...content }), [], {
     inline: 4096,
     blobs: { read: (wanted) => (wanted === digest ? bytes : undefined) },
   });
@@ -89,21 +86,43 @@ export async function refused(
   return refusedWith([code], "", typeof attempt === "function" ? attempt : () => attempt);
 }
 
-/** All that a reader can ask of a session, as plain data. */
-export function answers(session: Session): object {
-  const { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch, files } =
-    session;
-  return { id, line, depth, parentIds, fact, transcript, usage, placement, pending, lineage, branch, files };
+/** All that a reader can ask of a session whose past is not in memory, as plain data. */
+export function answersOf(session: Session): object {
+  const { id, line, depth, parentIds, fact, usage, placement, pending, lineage, branch, files } = session;
+  return { id, line, depth, parentIds, fact, usage, placement, pending, lineage, branch, files };
 }
 
 /** Checks that a loaded session is the one that was saved: every id and byte of its history, and every answer. */
 export function same(loaded: Session, saved: Session): void {
   deepStrictEqual(linesOf(loaded), linesOf(saved));
-  deepStrictEqual(answers(loaded), answers(saved));
+  deepStrictEqual(answersOf(loaded), answersOf(saved));
+  deepStrictEqual(loaded.transcript, saved.transcript);
 }
 
 export function linesOf(session: Session): string[] {
   return [...session.history()].map((one) => one.line);
+}
+
+/** The ids of all facts in the histories of sessions. */
+export function idsOf(sessions: readonly Session[]): Set<string> {
+  return new Set(sessions.flatMap((session) => [...session.history()].map(({ id }) => id)));
+}
+
+/** Has three writers write while others collect, again and again, what no name leads to. */
+export async function whileCollecting(store: Store, write: (writer: number) => Promise<void>): Promise<void> {
+  let writing = true;
+  const collect = async (): Promise<void> => {
+    while (writing) {
+      await store.gc();
+      await new Promise((done) => setImmediate(done));
+    }
+  };
+  const collecting = collect();
+  await Promise.all([1, 2, 3].map(write)).finally(() => {
+    writing = false;
+  });
+  await collecting;
+  deepStrictEqual((await store.check()).findings, []);
 }
 
 export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[]> {

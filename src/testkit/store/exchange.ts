@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, parentsOf, refsOf, type Session } from "../../session/index.js";
-import { AT, collected, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
+import { AT, collected, idsOf, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 export const exchangeCases: readonly StoreCase[] = [
@@ -20,15 +20,10 @@ export const exchangeCases: readonly StoreCase[] = [
       ok(!seen.has(id), `${id} comes twice`);
       seen.add(id);
     }
-    const expected = new Set(heads.flatMap((head) => [...head.history()].map(({ id }) => id)));
-    deepStrictEqual(
-      new Set(lines.filter((line) => line.startsWith('{"rath":')).map((line) => digestOf(line))),
-      expected,
-    );
-    deepStrictEqual(
-      await collected(store.export((heads[0] as Session).id, { blobs: false })),
-      linesOf(heads[0] as Session),
-    );
+    const facts = lines.filter((line) => line.startsWith('{"rath":'));
+    deepStrictEqual(new Set(facts.map((line) => digestOf(line))), idsOf(heads));
+    const [head] = heads as [Session];
+    deepStrictEqual(await collected(store.export(head.id, { blobs: false })), linesOf(head));
   }),
 
   promise("[S51] an imported export is the same record, byte for byte", async ({ store, fresh }) => {
@@ -56,50 +51,31 @@ export const exchangeCases: readonly StoreCase[] = [
     const session = unkeyed("long ".repeat(2000)).say("a").say("b", { at: AT }).say("c");
     await store.save(session, { name: "main" });
     const lines = await collected(store.export("main"));
+    const alter =
+      (index: number, from: string, to: string) =>
+      (all: string[]): string[] =>
+        all.with(index, (all[index] as string).replace(from, to));
     const damage: readonly (readonly [number, string, (lines: string[]) => string[]])[] = [
-      [
-        4,
-        "an altered fact",
-        (all) => all.with(2, (all[2] as string).replace('"content":"a"', '"content":"x"')),
-      ],
-      [1, "an altered blob", (all) => all.with(0, (all[0] as string).replace('"data":"b', '"data":"c'))],
+      [4, "an altered fact", alter(2, '"content":"a"', '"content":"x"')],
+      [1, "an altered blob", alter(0, '"data":"b', '"data":"c')],
       [3, "not JSON", (all) => all.with(2, (all[2] as string).slice(0, -9))],
-      [
-        3,
-        "not in normal form",
-        (all) => all.with(2, (all[2] as string).replace('{"rath":1,', '{"rath": 1,')),
-      ],
-      [
-        3,
-        "a key twice",
-        (all) => all.with(2, (all[2] as string).replace('"by":"user"', '"by":"agent","by":"user"')),
-      ],
-      [3, "a newer format", (all) => all.with(2, (all[2] as string).replace('{"rath":1,', '{"rath":2,'))],
-      [
-        3,
-        "a fact without its fields",
-        (all) => all.with(2, (all[2] as string).replace('"content":', '"contents":')),
-      ],
-      [
-        3,
-        "children before parents",
-        (all) => [...all.slice(0, 2), all[3] as string, all[2] as string, ...all.slice(4)],
-      ],
+      [3, "not in normal form", alter(2, '{"rath":1,', '{"rath": 1,')],
+      [3, "a key twice", alter(2, '"by":"user"', '"by":"agent","by":"user"')],
+      [3, "a newer format", alter(2, '{"rath":1,', '{"rath":2,')],
+      [3, "a fact without its fields", alter(2, '"content":', '"contents":')],
+      [3, "children before parents", (all) => all.with(2, all[3] as string).with(3, all[2] as string)],
       [3, "a line left out", (all) => all.toSpliced(2, 1)],
       [2, "text of another kind", (all) => all.toSpliced(1, 0, "hello")],
       [1, "a list", (all) => all.toSpliced(0, 0, "[]")],
-      [1, "a blob with more to say", (all) => all.with(0, (all[0] as string).replace("}", ',"x":1}'))],
-      [1, "a blob in other words", (all) => all.with(0, (all[0] as string).replace('{"blob":', '{"blob": '))],
+      [1, "a blob with more to say", alter(0, "}", ',"x":1}')],
+      [1, "a blob in other words", alter(0, '{"blob":', '{"blob": ')],
     ];
     for (const [number, what, harm] of damage) {
       const copy = await fresh();
       const error = await refused("record-refused", copy.import(harm([...lines]), { name: "main" })).catch(
         (cause: unknown) => Promise.reject(new Error(`${what}: ${String(cause)}`)),
       );
-      ok(
-        error.message.includes(`line ${number}`),
-        `${what} in line ${number} is reported as: ${error.message}`,
-      );
+      ok(error.message.includes(`line ${number}`), `${what} in line ${number}: ${error.message}`);
       equal(error.data.line, number, what);
       for (const line of harm([...lines])
         .slice(0, number - 1)
@@ -132,16 +108,12 @@ export const exchangeCases: readonly StoreCase[] = [
       const copy = await fresh();
       for (let round = 0; round < 6; round++) {
         const [head, ...known] = [dice.pick(made), dice.pick(made), dice.pick(made)];
-        const past = new Set(known.flatMap((one) => [...one.history()].map(({ id }) => id)));
-        const rest = await collected(
-          store.export(head.id, { without: known.map(({ id }) => id), blobs: false }),
-        );
-        deepStrictEqual(
-          rest,
-          [...head.history()].filter(({ id }) => !past.has(id)).map(({ line }) => line),
-        );
-        await copy.import(store.export(known.map(({ id }) => id)));
-        await copy.import(store.export(head.id, { without: known.map(({ id }) => id) }));
+        const without = known.map(({ id }) => id);
+        const past = idsOf(known);
+        const rest = [...head.history()].filter(({ id }) => !past.has(id)).map(({ line }) => line);
+        deepStrictEqual(await collected(store.export(head.id, { without, blobs: false })), rest);
+        await copy.import(store.export(without));
+        await copy.import(store.export(head.id, { without }));
         same(await copy.load(head.id), head);
       }
       await copy.close();

@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, type Json, Session } from "../../session/index.js";
 import { skip } from "../runner.js";
-import { AT, collected, isVolatile, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
+import { AT, collected, idsOf, isVolatile, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 /** Strings that have broken records before. */
@@ -33,12 +33,7 @@ export const keepCases: readonly StoreCase[] = [
     for (const inline of [0, 4096]) {
       let session = Session.start(HOSTILE[1] as string, { inline });
       for (const text of HOSTILE) session = session.say(text).say(text.padEnd(5000, "…"));
-      session = session.append({
-        type: "note",
-        kind: "deep",
-        body: nested(200),
-        list: HOSTILE as Json,
-      });
+      session = session.append({ type: "note", kind: "deep", body: nested(200), list: HOSTILE as Json });
       session = session.append({
         type: "tool-call",
         name: "t",
@@ -105,14 +100,9 @@ export const keepCases: readonly StoreCase[] = [
     );
     const saved = await Promise.all(heads.map((head, index) => store.save(head, { name: `b${index}` })));
     equal((await store.names()).length, 64);
-    equal(
-      (await store.check()).facts,
-      new Set(heads.flatMap((head) => [...head.history()].map(({ id }) => id))).size,
-    );
-    equal(
-      saved.reduce((sum, { written }) => sum + written, 0),
-      (await store.check()).facts,
-    );
+    const { facts } = await store.check();
+    const written = saved.reduce((sum, one) => sum + one.written, 0);
+    deepStrictEqual([facts, written], [idsOf(heads).size, facts]);
     for (const [index, head] of heads.entries()) same(await store.load(`b${index}`), head);
   }),
 
@@ -154,10 +144,7 @@ export const keepCases: readonly StoreCase[] = [
     equal(digest, digestOf(bytes));
     equal(await store.putBlob(bytes), digest);
     deepStrictEqual(Uint8Array.from((await store.blob(digest)) ?? []), bytes);
-    deepStrictEqual(
-      Uint8Array.from((await store.blob(await store.putBlob(new Uint8Array()))) ?? [1]),
-      new Uint8Array(),
-    );
+    equal((await store.blob(await store.putBlob(new Uint8Array())))?.length, 0);
     equal(await store.blob("0".repeat(64)), undefined);
     const text = "the same long text ".repeat(500);
     const session = unkeyed(text).say(text).say(text);
@@ -240,9 +227,7 @@ export const keepCases: readonly StoreCase[] = [
 
   promise("[S17] wrong arguments are a typed error, and nothing is written", async ({ store }) => {
     const session = unkeyed("hi");
-    const any = store as unknown as {
-      readonly [method: string]: (...given: unknown[]) => Promise<unknown>;
-    };
+    const any = store as unknown as { readonly [method: string]: (...given: unknown[]) => Promise<unknown> };
     const attempts: readonly (readonly [string, ...unknown[]])[] = [
       ["save", undefined],
       ["save", "hi"],
