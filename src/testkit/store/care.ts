@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, type Session } from "../../session/index.js";
 import { skip } from "../runner.js";
-import { promise, refused, type StoreCase, same, unkeyed } from "./case.js";
+import { duringGc, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 export const careCases: readonly StoreCase[] = [
@@ -57,19 +57,7 @@ export const careCases: readonly StoreCase[] = [
         await store.save(trunk.say(text(step + 2)));
       }
     };
-    let writing = true;
-    const collect = async (): Promise<void> => {
-      while (writing) {
-        await store.gc();
-        await new Promise((done) => setImmediate(done));
-      }
-    };
-    const collecting = collect();
-    await Promise.all([1, 2, 3].map(write)).finally(() => {
-      writing = false;
-    });
-    await collecting;
-    deepStrictEqual((await store.check()).findings, []);
+    await duringGc(store, write);
     for (const session of saved) same(await store.load(session.id), session);
   }),
 

@@ -1,5 +1,5 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import { digestsOf, Session } from "../../session/index.js";
+import { digestsOf, type FactOf, Session } from "../../session/index.js";
 import { AT, collected, isVolatile, linesOf, promise, refused, type StoreCase, same } from "./case.js";
 import { chain } from "./graph.js";
 
@@ -19,14 +19,8 @@ export const eraseCases: readonly StoreCase[] = [
     const digests = contentOf(before);
     const erased = await store.erase("main", { digests, why: "Ada asked", by: "user:ada" });
     equal(await store.resolve("main"), erased.id);
-    const { type, by, why, at, ...rest } = erased.fact as {
-      type: string;
-      by: string;
-      why: string;
-      at: string;
-      digests?: unknown;
-    };
-    deepStrictEqual([type, by, why, rest.digests], ["content-erase", "user:ada", "Ada asked", digests]);
+    const { type, by, why, at, digests: told } = erased.fact as FactOf<"content-erase">;
+    deepStrictEqual([type, by, why, told], ["content-erase", "user:ada", "Ada asked", digests]);
     ok(!Number.isNaN(Date.parse(at)));
     const loaded = await store.load("main");
     for (const one of [erased, loaded])

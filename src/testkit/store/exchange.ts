@@ -56,40 +56,22 @@ export const exchangeCases: readonly StoreCase[] = [
     const session = unkeyed("long ".repeat(2000)).say("a").say("b", { at: AT }).say("c");
     await store.save(session, { name: "main" });
     const lines = await collected(store.export("main"));
+    const swap = (place: number, from: string, to: string) => (all: string[]) =>
+      all.with(place, (all[place] as string).replace(from, to));
     const damage: readonly (readonly [number, string, (lines: string[]) => string[]])[] = [
-      [
-        4,
-        "an altered fact",
-        (all) => all.with(2, (all[2] as string).replace('"content":"a"', '"content":"x"')),
-      ],
-      [1, "an altered blob", (all) => all.with(0, (all[0] as string).replace('"data":"b', '"data":"c'))],
+      [4, "an altered fact", swap(2, '"content":"a"', '"content":"x"')],
+      [1, "an altered blob", swap(0, '"data":"b', '"data":"c')],
       [3, "not JSON", (all) => all.with(2, (all[2] as string).slice(0, -9))],
-      [
-        3,
-        "not in normal form",
-        (all) => all.with(2, (all[2] as string).replace('{"rath":1,', '{"rath": 1,')),
-      ],
-      [
-        3,
-        "a key twice",
-        (all) => all.with(2, (all[2] as string).replace('"by":"user"', '"by":"agent","by":"user"')),
-      ],
-      [3, "a newer format", (all) => all.with(2, (all[2] as string).replace('{"rath":1,', '{"rath":2,'))],
-      [
-        3,
-        "a fact without its fields",
-        (all) => all.with(2, (all[2] as string).replace('"content":', '"contents":')),
-      ],
-      [
-        3,
-        "children before parents",
-        (all) => [...all.slice(0, 2), all[3] as string, all[2] as string, ...all.slice(4)],
-      ],
+      [3, "not in normal form", swap(2, '{"rath":1,', '{"rath": 1,')],
+      [3, "a key twice", swap(2, '"by":"user"', '"by":"agent","by":"user"')],
+      [3, "a newer format", swap(2, '{"rath":1,', '{"rath":2,')],
+      [3, "a fact without its fields", swap(2, '"content":', '"contents":')],
+      [3, "children before parents", (all) => [0, 1, 3, 2, 4].map((place) => all[place] as string)],
       [3, "a line left out", (all) => all.toSpliced(2, 1)],
       [2, "text of another kind", (all) => all.toSpliced(1, 0, "hello")],
       [1, "a list", (all) => all.toSpliced(0, 0, "[]")],
-      [1, "a blob with more to say", (all) => all.with(0, (all[0] as string).replace("}", ',"x":1}'))],
-      [1, "a blob in other words", (all) => all.with(0, (all[0] as string).replace('{"blob":', '{"blob": '))],
+      [1, "a blob with more to say", swap(0, "}", ',"x":1}')],
+      [1, "a blob in other words", swap(0, '{"blob":', '{"blob": ')],
     ];
     for (const [number, what, harm] of damage) {
       const copy = await fresh();

@@ -11,7 +11,7 @@ import {
   writeTree,
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { AT, collected, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
+import { AT, collected, duringGc, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain } from "./graph.js";
 
 /** A folder to be: text is a file, a list is a file in pieces, and the rest are folders. */
@@ -182,13 +182,6 @@ export const treeCases: readonly StoreCase[] = [
   }),
 
   promise("[S124] gc while others put files and name them loses none", async ({ store }) => {
-    let writing = true;
-    const collecting = (async () => {
-      while (writing) {
-        await store.gc();
-        await new Promise((done) => setImmediate(done));
-      }
-    })();
     const write = async (writer: number): Promise<void> => {
       let session = unkeyed(`${writer}`);
       for (let step = 0; step < 10; step++) {
@@ -204,11 +197,7 @@ export const treeCases: readonly StoreCase[] = [
         if (step % 4 === 3) await store.save(session, { name: `${writer}` });
       }
     };
-    await Promise.all([1, 2, 3].map(write)).finally(() => {
-      writing = false;
-    });
-    await collecting;
-    deepStrictEqual((await store.check()).findings, []);
+    await duringGc(store, write);
   }),
 
   promise("[S117] an export has the blobs of trees once, before their facts", async ({ store, fresh }) => {
