@@ -183,7 +183,7 @@ export type ProcessExit = {
   readonly signalled: boolean;
 };
 
-/** What happened to a command until its end. */
+/** The events in the life of a command that explain its end. */
 type Circumstances = {
   readonly reason: StopReason | undefined;
   readonly sent: ReadonlySet<string>;

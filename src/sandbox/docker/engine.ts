@@ -307,7 +307,7 @@ export function chosen({ ApiVersion, MinAPIVersion }: Version): string {
   return `${Math.floor(wanted / MINORS)}.${wanted % MINORS}`;
 }
 
-/** A version as one number, so that versions can be compared; 0 when it is none. */
+/** A version as one number, so that versions can be compared; 0 for an unreadable one. */
 function numberOf(version: string | undefined): number {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? "") ?? [];
   return major === undefined ? 0 : Number(major) * MINORS + Number(minor);

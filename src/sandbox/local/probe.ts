@@ -101,7 +101,7 @@ export function missing(what: string, program: string, name: string): SandboxUna
   return unavailable(`${what} is missing (there is no ${program})`, install(name));
 }
 
-export function unavailable(missing: string, remedy: string): SandboxUnavailableError {
+function unavailable(missing: string, remedy: string): SandboxUnavailableError {
   return new SandboxUnavailableError("local", missing, remedy);
 }
 
