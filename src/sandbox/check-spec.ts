@@ -1,4 +1,3 @@
-import type { Json } from "../session/index.js";
 import { type Check, checksFor, kindOf, shown } from "./check.js";
 import { SandboxSpecError } from "./error.js";
 import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type SandboxSpec } from "./spec.js";
@@ -41,19 +40,11 @@ export function secretsOf(
   return Object.freeze(Object.fromEntries(found));
 }
 
+const wrong = (...given: ConstructorParameters<typeof SandboxSpecError>) => new SandboxSpecError(...given);
 const { text, number, oneOf, listOf, recordOf, requireKnown } = checksFor(wrong);
 
 function path(setting: string, value: unknown): string {
   return text(setting, value, 'give the path of a folder: "/home/me/project"');
-}
-
-function wrong(
-  setting: string,
-  reason: string,
-  hint: string,
-  data: { [name: string]: Json } = {},
-): SandboxSpecError {
-  return new SandboxSpecError(setting, reason, hint, data);
 }
 
 const settings: { readonly [Setting in keyof Required<SandboxSpec>]: Check } = {

@@ -83,19 +83,15 @@ export function contentOf(path: string, content: unknown): Uint8Array {
 
 /** The mode that a call of `files.write` gives, if any, or a `SandboxCallError`. */
 export function modeOf(path: string, options: unknown): number | undefined {
-  const call = `write ${JSON.stringify(path)}`;
+  const refuse = (argument: string, reason: string): SandboxCallError =>
+    new SandboxCallError(`write ${JSON.stringify(path)}`, argument, reason, MODE_HINT);
   if (options === undefined) return undefined;
   if (typeof options !== "object" || options === null)
-    throw new SandboxCallError(call, "the third argument", `is ${kindOf(options)}`, MODE_HINT);
+    throw refuse("the third argument", `is ${kindOf(options)}`);
   const { mode } = options as { readonly mode?: unknown };
   if (mode === undefined) return undefined;
   if (typeof mode !== "number" || !Number.isSafeInteger(mode) || mode < 0)
-    throw new SandboxCallError(
-      call,
-      "the mode",
-      `is ${typeof mode === "number" ? mode : kindOf(mode)}`,
-      MODE_HINT,
-    );
+    throw refuse("the mode", `is ${typeof mode === "number" ? mode : kindOf(mode)}`);
   return mode;
 }
 

@@ -48,6 +48,44 @@ export class FileError extends RathError {
   }
 }
 
+export function missingFile(path: string, name?: string): FileError {
+  const why = name === undefined ? "nothing is there" : `there is no ${JSON.stringify(name)}`;
+  return new FileError("missing", path, why);
+}
+
+export function linkRefused(path: string): PathRefusedError {
+  return new PathRefusedError(path, "it is a link, and links are not followed");
+}
+
+/** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
+const READ_BYTES = 512 * 1024 ** 2;
+
+type Found = { readonly kind: string; readonly size: number };
+
+/** Refuses what is not a file that can be read at once. */
+export function requireFile<Entry extends Found>(there: Entry | undefined, path: string): Entry {
+  if (there === undefined) throw missingFile(path);
+  if (there.kind === "link") throw linkRefused(path);
+  if (there.kind !== "file") {
+    const why = there.kind === "directory" ? "it is a directory" : "it is not a regular file";
+    throw new FileError("not-a-file", path, why);
+  }
+  if (there.size > READ_BYTES)
+    throw new FileError("failed", path, `it has ${there.size} bytes, too many to read at once`);
+  return there;
+}
+
+/** Refuses a step of a path that does not lead on. */
+export function requireDirectory(
+  { kind }: Pick<Found, "kind">,
+  path: string,
+  name: string | undefined,
+): void {
+  if (kind === "link") throw new PathRefusedError(path, `${JSON.stringify(name)} is a link`);
+  if (kind !== "directory")
+    throw new FileError("not-a-directory", path, `${JSON.stringify(name)} is not a directory`);
+}
+
 /** More bytes were added to a workspace than one snapshot may take in. Nothing of it is kept. */
 export class SnapshotLimitError extends RathError {
   /** The same files are too large the next time as well. */

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import type { Readable } from "node:stream";
+import { deferred } from "./lazy.js";
 import type { ExecEvent, ExecOptions, ExecResult, Execution } from "./sandbox.js";
 import { WallTimer } from "./timer.js";
 
@@ -182,19 +183,18 @@ export type ProcessExit = {
   readonly signalled: boolean;
 };
 
+/** The events in the life of a command that explain its end. */
+type Circumstances = {
+  readonly reason: StopReason | undefined;
+  readonly sent: ReadonlySet<string>;
+  /** Whether the kernel ended a process of the sandbox for want of memory while it ran. */
+  readonly outOfMemory: boolean;
+};
+
 /** How a command ended, and why. */
 export function outcomeOf(
   { status, signalled }: ProcessExit,
-  {
-    reason,
-    sent,
-    outOfMemory,
-  }: {
-    readonly reason: StopReason | undefined;
-    readonly sent: ReadonlySet<string>;
-    /** Whether the kernel ended a process of the sandbox for want of memory while it ran. */
-    readonly outOfMemory: boolean;
-  },
+  { reason, sent, outOfMemory }: Circumstances,
 ): Outcome {
   const signal = signalNamed(status - 128);
   const how = signalled && signal !== undefined ? { code: null, signal } : { code: status };
@@ -236,6 +236,7 @@ const FIRST_BYTES = 4096;
 export class Collector implements AsyncIterable<ExecEvent> {
   /** Never rejects. */
   readonly result: Promise<ExecResult>;
+  readonly #outcome = deferred<ExecResult>();
   readonly #limit: number;
   #bytes: Uint8Array = new Uint8Array(0);
   #kept = 0;
@@ -244,15 +245,12 @@ export class Collector implements AsyncIterable<ExecEvent> {
   readonly #runs: number[] = [];
   #started = false;
   #ended: ExecResult | undefined;
-  #resolve: (result: ExecResult) => void = () => {};
-  #news: Bell = bell();
+  #news = deferred<void>();
 
   /** @param limit how many bytes are kept */
   constructor(limit: number) {
     this.#limit = limit;
-    this.result = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
+    this.result = this.#outcome.promise;
   }
 
   /** Bytes that were dropped so far. */
@@ -292,7 +290,7 @@ export class Collector implements AsyncIterable<ExecEvent> {
     if (this.#ended !== undefined) return this.#ended;
     const [stdout, stderr] = [this.#all(0), this.#all(1)];
     this.#ended = Object.freeze({ ...ending, stdout, stderr, cut: this.#cut });
-    this.#resolve(this.#ended);
+    this.#outcome.resolve(this.#ended);
     this.#tell();
     return this.#ended;
   }
@@ -350,21 +348,10 @@ export class Collector implements AsyncIterable<ExecEvent> {
   }
 
   #tell(): void {
-    const { ring } = this.#news;
-    this.#news = bell();
-    ring();
+    const { resolve } = this.#news;
+    this.#news = deferred();
+    resolve();
   }
-}
-
-type Bell = { readonly promise: Promise<void>; readonly ring: () => void };
-
-/** A promise for all that wait for news. */
-function bell(): Bell {
-  let ring = () => {};
-  const promise = new Promise<void>((resolve) => {
-    ring = resolve;
-  });
-  return { promise, ring };
 }
 
 /** More than a pipe or a socket holds: what a command wrote before it ended is always read. */

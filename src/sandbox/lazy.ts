@@ -26,3 +26,18 @@ export class Lazy<Value> {
     this.#value = undefined;
   }
 }
+
+/** A promise that is settled from outside. */
+export type Deferred<Value> = {
+  readonly promise: Promise<Value>;
+  readonly resolve: (value: Value) => void;
+  readonly reject: (error: unknown) => void;
+};
+
+export function deferred<Value>(): Deferred<Value> {
+  let settle: Omit<Deferred<Value>, "promise"> = { resolve: () => {}, reject: () => {} };
+  const promise = new Promise<Value>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  return { promise, ...settle };
+}

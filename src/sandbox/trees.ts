@@ -21,6 +21,13 @@ export const PIECE_BYTES = 8 * 1024 ** 2;
 export const ZERO_PIECE: Digest = "2daeb1f36095b44b318410b3f4e8b5d989dcc7bb023d1426c492dab0a3053e74";
 const REMEMBERED = 20_000;
 
+/** An entry of a tree without its name: what a side of a merge has at a path. */
+export type Side = Unnamed<TreeEntry>;
+type Unnamed<Entry> = Entry extends TreeEntry ? Omit<Entry, "name"> : never;
+
+/** A file in a blob space: whole, or a list of its pieces. */
+export type StoredFile = { readonly kind: "file" | "parts"; readonly digest: Digest };
+
 /** Trees in a blob space. Those read before are remembered: a tree never changes. */
 export class Trees {
   readonly #blobs: BlobSpace;
@@ -46,10 +53,7 @@ export class Trees {
   }
 
   /** The bytes of a file of a tree, whole or in pieces, one after the other. */
-  async *pieces(entry: {
-    readonly kind: "file" | "parts";
-    readonly digest: Digest;
-  }): AsyncIterable<Uint8Array> {
+  async *pieces(entry: StoredFile): AsyncIterable<Uint8Array> {
     if (entry.kind === "file") {
       yield await this.blob(entry.digest);
       return;
@@ -58,7 +62,7 @@ export class Trees {
   }
 
   /** All bytes of a file of a tree. */
-  async bytes(entry: { readonly kind: "file" | "parts"; readonly digest: Digest }): Promise<Uint8Array> {
+  async bytes(entry: StoredFile): Promise<Uint8Array> {
     if (entry.kind === "file") return this.blob(entry.digest);
     const pieces: Uint8Array[] = [];
     for await (const piece of this.pieces(entry)) pieces.push(piece);

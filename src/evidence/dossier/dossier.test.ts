@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { memory } from "../../memory/index.js";
-import { patchTree, Trees } from "../../sandbox/index.js";
+import { Trees } from "../../sandbox/index.js";
+import { patchTree } from "../../sandbox/workspace/testing/patch-tree.js";
 import { digestOf, type Fact, type Json, Session } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
 import { type Dossier, dossierHtml, dossierOf } from "./index.js";

@@ -7,6 +7,7 @@ import { bytesOfName } from "../path.js";
 import type { ExecOptions, Execution, SandboxFiles, Snapshot } from "../sandbox.js";
 import type { SandboxRef, SandboxStatus } from "../spec.js";
 import type { Trees } from "../trees.js";
+import { entriesOf } from "../workspace/entries.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Engine } from "./engine.js";
 import { ContainerExecution, type Loss } from "./execution.js";
@@ -58,7 +59,7 @@ export class ContainerSandbox extends OpenSandbox {
     // Secrets go to each command and not into the container's settings, which everybody with the engine's socket can read.
     this.environment = environment(options.options.secrets ?? {});
     this.files = new ContainerFiles(this);
-    this.#memory = new MemoryWatch(engine, inspected.Id, this.#helper, fresh);
+    this.#memory = new MemoryWatch(this, this.#helper, fresh);
     this.#freezer = new Freezer(this, this.#helper, async () => {
       const state = await this.#look();
       return state === "unknown" ? state : (state?.Status ?? "gone");
@@ -147,10 +148,7 @@ export class ContainerSandbox extends OpenSandbox {
     const state = await this.#look();
     if (state === "unknown") return { outcome: "lost", why: "the engine does not answer" };
     if (state?.Status === "running" || state?.Status === "paused") return undefined;
-    return {
-      outcome: "lost",
-      why: state === undefined ? "its container is gone" : endOf(state),
-    };
+    return { outcome: "lost", why: state === undefined ? "its container is gone" : endOf(state) };
   }
 
   /** Works while no process of the container runs, so that nothing changes between a look and the next step. */
@@ -337,15 +335,8 @@ function isUnder(paths: ReadonlySet<string>, names: Names): boolean {
 
 /** The paths of all directories of a tree, "" for itself. */
 async function directoriesOf(tree: Digest | null, trees: Trees): Promise<ReadonlySet<string>> {
-  const paths = new Set<string>();
-  const todo: { readonly digest: Digest | null; readonly path: string }[] = [{ digest: tree, path: "" }];
-  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
-    const { digest, path } = next;
-    paths.add(path);
-    for (const entry of (await trees.tree(digest)).entries)
-      if (entry.kind === "tree")
-        todo.push({ digest: entry.digest, path: path === "" ? entry.name : `${path}/${entry.name}` });
-  }
+  const paths = new Set([""]);
+  for await (const { path, entry } of entriesOf(trees, tree)) if (entry.kind === "tree") paths.add(path);
   return paths;
 }
 
@@ -358,27 +349,24 @@ const LATE_MILLISECONDS = 150;
  * the kernel's own count is looked at, as it stands in the container.
  */
 export class MemoryWatch {
-  readonly #engine: Engine;
-  readonly #container: string;
+  readonly #host: { readonly engine: Engine; readonly container: string };
   readonly #helper: (words: readonly string[]) => Promise<string>;
   #seen: number | undefined;
 
   /** @param fresh whether nothing has run in the container yet */
   constructor(
-    engine: Engine,
-    container: string,
+    host: { readonly engine: Engine; readonly container: string },
     helper: (words: readonly string[]) => Promise<string>,
     fresh: boolean,
   ) {
-    this.#engine = engine;
-    this.#container = container;
+    this.#host = host;
     this.#helper = helper;
     if (fresh) this.#seen = 0;
   }
 
   async ranOut(since: number, code: number): Promise<boolean> {
     try {
-      const tells = this.#engine.about.name === "docker";
+      const tells = this.#host.engine.about.name === "docker";
       let told = tells && (await this.#wasTold(since));
       if (!told && tells && code !== KILLED) return false;
       if (!told && tells) {
@@ -399,13 +387,13 @@ export class MemoryWatch {
   }
 
   async #wasTold(since: number): Promise<boolean> {
-    const filters = JSON.stringify({ container: [this.#container], event: ["oom"] });
+    const filters = JSON.stringify({ container: [this.#host.container], event: ["oom"] });
     const query = {
       since: seconds(since),
       until: seconds(Date.now()),
       filters: encodeURIComponent(filters),
     };
-    for await (const chunk of this.#engine.read("/events", { query }))
+    for await (const chunk of this.#host.engine.read("/events", { query }))
       if (chunk.toString("utf8").trim() !== "") return true;
     return false;
   }

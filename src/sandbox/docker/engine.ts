@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { Agent, type ClientRequest, type IncomingMessage, request as openRequest } from "node:http";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { buffer } from "node:stream/consumers";
 import { EngineError, SandboxUnavailableError } from "../error.js";
 
 /** The engine's description of itself. */
@@ -61,7 +62,7 @@ export class Engine {
     const signal = call.signal === undefined ? limit : AbortSignal.any([limit, call.signal]);
     const body = call.body === undefined ? undefined : Buffer.from(JSON.stringify(call.body));
     const response = await this.#ask(method, path, call, { signal, ...(body !== undefined && { body }) });
-    const text = (await whole(name, response)).toString("utf8");
+    const text = await whole(name, response);
     if (text.trim() === "") return undefined as Value;
     try {
       return JSON.parse(text) as Value;
@@ -88,16 +89,7 @@ export class Engine {
   /** The bytes of an answer as they come; an error when they stop coming, or were not all there were. */
   async *read(path: string, call: Call = {}): AsyncGenerator<Buffer, void, void> {
     const response = await this.#ask("GET", path, call, { idle: call.timeout ?? this.#timeout });
-    try {
-      for await (const chunk of response) yield chunk as Buffer;
-    } catch (error) {
-      throw error instanceof EngineError
-        ? error
-        : new EngineError(`GET ${path}`, null, "its answer was cut off", error);
-    } finally {
-      response.destroy();
-    }
-    if (!response.complete) throw new EngineError(`GET ${path}`, null, "its answer was cut off");
+    yield* bodyOf(`GET ${path}`, response);
   }
 
   /** Sends bytes as they come. */
@@ -229,20 +221,25 @@ async function sendAll(
   if (!isOver) request.end();
 }
 
-async function whole(name: string, response: IncomingMessage): Promise<Buffer> {
-  const chunks: Buffer[] = [];
+/** The bytes of an answer; an error when they were not all there were. */
+async function* bodyOf(name: string, response: IncomingMessage): AsyncGenerator<Buffer, void, void> {
   try {
-    for await (const chunk of response) chunks.push(chunk as Buffer);
+    for await (const chunk of response) yield chunk as Buffer;
   } catch (error) {
     throw error instanceof EngineError ? error : new EngineError(name, null, "its answer was cut off", error);
+  } finally {
+    response.destroy();
   }
   if (!response.complete) throw new EngineError(name, null, "its answer was cut off");
-  return Buffer.concat(chunks);
+}
+
+async function whole(name: string, response: IncomingMessage): Promise<string> {
+  return (await buffer(bodyOf(name, response))).toString("utf8");
 }
 
 /** The engine's reason for a refusal. */
 async function refusal(name: string, response: IncomingMessage): Promise<EngineError> {
-  const text = (await whole(name, response)).toString("utf8").trim();
+  const text = (await whole(name, response)).trim();
   let reason = text.slice(0, 1000);
   try {
     const { message } = JSON.parse(text) as { message?: unknown };
@@ -293,32 +290,27 @@ export type Version = {
 };
 
 /** The version that this client was written against; another one is spoken where an engine does not know it. */
-const PREFERRED = [1, 41] as const;
-const OLDEST = [1, 40] as const;
+const MINORS = 10_000;
+const PREFERRED = numberOf("1.41");
+const OLDEST = "1.40";
 
 /** The version to speak: the one that this was written against, or the nearest one that the engine knows. */
 export function chosen({ ApiVersion, MinAPIVersion }: Version): string {
-  const newest = partsOf(ApiVersion);
-  const oldest = partsOf(MinAPIVersion) ?? OLDEST;
-  if (newest === undefined || isBefore(newest, OLDEST))
+  const newest = numberOf(ApiVersion);
+  if (newest < numberOf(OLDEST))
     throw new SandboxUnavailableError(
       "docker",
-      `the engine speaks version ${String(ApiVersion)} of its interface, and ${OLDEST.join(".")} is needed`,
+      `the engine speaks version ${String(ApiVersion)} of its interface, and ${OLDEST} is needed`,
       "install a newer engine: Docker 19.03 or Podman 3, or later",
     );
-  const wanted = isBefore(newest, PREFERRED) ? newest : isBefore(PREFERRED, oldest) ? oldest : PREFERRED;
-  return wanted.join(".");
+  const wanted = Math.min(newest, Math.max(PREFERRED, numberOf(MinAPIVersion)));
+  return `${Math.floor(wanted / MINORS)}.${wanted % MINORS}`;
 }
 
-type Parts = readonly [number, number];
-
-function partsOf(version: string | undefined): Parts | undefined {
+/** A version as one number, so that versions can be compared; 0 for an unreadable one. */
+function numberOf(version: string | undefined): number {
   const [, major, minor] = /^(\d+)\.(\d+)/.exec(version ?? "") ?? [];
-  return major === undefined ? undefined : [Number(major), Number(minor)];
-}
-
-function isBefore(one: Parts, other: Parts): boolean {
-  return one[0] < other[0] || (one[0] === other[0] && one[1] < other[1]);
+  return major === undefined ? 0 : Number(major) * MINORS + Number(minor);
 }
 
 /** Where Docker and Podman listen when nobody says otherwise, the most likely place first. */

@@ -1,15 +1,21 @@
 import { isUtf8 } from "node:buffer";
+import { buffer } from "node:stream/consumers";
 import { contentOf, modeOf } from "../check.js";
-import { ArchiveError, EngineError, FileError, PathRefusedError } from "../error.js";
+import {
+  ArchiveError,
+  EngineError,
+  FileError,
+  missingFile,
+  PathRefusedError,
+  requireDirectory,
+  requireFile,
+} from "../error.js";
 import { bytesOfName, namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
 import type { ContainerSandbox } from "./container.js";
 import type { Engine } from "./engine.js";
 import { moveOf, removalOf, WORKSPACE } from "./script.js";
 import { fillOf, type ReadEntry, readTar, TAR_END, tarHeader } from "./tar.js";
-
-/** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
-const READ_BYTES = 512 * 1024 ** 2;
 
 /**
  * The files of a container. The engine reads and writes them with its own power, and follows links on the way; so the
@@ -25,27 +31,13 @@ export class ContainerFiles implements SandboxFiles {
   async read(path: string): Promise<Uint8Array> {
     const names = namesOf(path);
     return this.#host.still(async () => {
-      const there = await this.#walk(path, names);
-      if (there === undefined) throw missing(path);
-      if (there.kind === "link") throw new PathRefusedError(path, "it is a link, and links are not followed");
-      if (there.kind !== "file")
-        throw new FileError(
-          "not-a-file",
-          path,
-          there.kind === "directory" ? "it is a directory" : "it is not a regular file",
-        );
-      if (there.size > READ_BYTES)
-        throw new FileError("failed", path, `it has ${there.size} bytes, too many to read at once`);
+      requireFile(await this.#walk(path, names), path);
       for await (const { kind, body } of this.#host.archive.read(placeOf(names))) {
-        if (kind !== "file")
-          throw new FileError(
-            "failed",
-            path,
-            "it is another name of a file, and can be read by that one only",
-          );
-        return collected(body());
+        const why = "it is another name of a file, and can be read by that one only";
+        if (kind !== "file") throw new FileError("failed", path, why);
+        return buffer(body());
       }
-      throw missing(path);
+      throw missingFile(path);
     });
   }
 
@@ -67,7 +59,7 @@ export class ContainerFiles implements SandboxFiles {
     const names = namesOf(path);
     return this.#host.still(async () => {
       const there = await this.#walk(path, names);
-      if (there === undefined) throw missing(path);
+      if (there === undefined) throw missingFile(path);
       requireDirectory(there, path, names.at(-1));
       const entries: FileEntry[] = [];
       const sizes = new Map<string, number>();
@@ -95,10 +87,10 @@ export class ContainerFiles implements SandboxFiles {
     const names = namesOf(path);
     return this.#host.still(async () => {
       const there = await this.#walk(path, names);
-      if (there === undefined) throw missing(path);
+      if (there === undefined) throw missingFile(path);
       if (there.kind !== "link") throw new FileError("failed", path, "it is not a link");
       const target = await this.#host.archive.target(placeOf(names));
-      if (target === undefined) throw missing(path);
+      if (target === undefined) throw missingFile(path);
       return textOfName(target);
     });
   }
@@ -198,28 +190,11 @@ function shownEntry(
   return { name, kind: "file", size: sizes.get(target.toString("latin1")) ?? size, mode: mode & 0o777 };
 }
 
-/** Refuses a step of a path that does not lead on. */
-function requireDirectory({ kind }: FileEntry, path: string, name: string | undefined): void {
-  if (kind === "link") throw new PathRefusedError(path, `${JSON.stringify(name)} is a link`);
-  if (kind !== "directory")
-    throw new FileError("not-a-directory", path, `${JSON.stringify(name)} is not a directory`);
-}
-
-async function collected(body: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return Buffer.concat(chunks);
-}
-
-function missing(path: string): FileError {
-  return new FileError("missing", path, "nothing is there");
-}
-
 /** Turns the answer of a script into an error. */
 function refuse(said: string, path: string): void {
   if (said === "ok") return;
   if (said === "link") throw new PathRefusedError(path, "a part of it is a link");
-  if (said === "missing") throw missing(path);
+  if (said === "missing") throw missingFile(path);
   if (said === "not-a-directory")
     throw new FileError("not-a-directory", path, "a part of it is not a directory");
   if (said === "not-a-file") throw new FileError("not-a-file", path, "there is a directory already");
@@ -292,7 +267,7 @@ export class Archive {
     try {
       for await (const entry of this.read(Buffer.from(path))) {
         if (entry.kind !== "file") return undefined;
-        return (await collected(entry.body())).toString("utf8");
+        return (await buffer(entry.body())).toString("utf8");
       }
     } catch (error) {
       if (!(error instanceof EngineError) || error.status !== 404) throw error;

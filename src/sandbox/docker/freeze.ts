@@ -21,22 +21,18 @@ export class Freezer {
   isSuspended = false;
   /** Whether it stands still, or is about to, only for a moment. */
   isBrief = false;
-  readonly #engine: Engine;
-  readonly #container: string;
-  readonly #gate: Gate;
+  readonly #host: { readonly engine: Engine; readonly container: string; readonly gate: Gate };
   readonly #script: (words: readonly string[]) => Promise<string>;
   /** The state that the engine reports; "unknown" when it does not answer, "gone" when it is not there. */
   readonly #state: () => Promise<string>;
   readonly #waiting: { readonly run: () => Promise<void>; readonly fail: (error: unknown) => void }[] = [];
 
   constructor(
-    container: { readonly engine: Engine; readonly container: string; readonly gate: Gate },
+    host: { readonly engine: Engine; readonly container: string; readonly gate: Gate },
     script: (words: readonly string[]) => Promise<string>,
     state: () => Promise<string>,
   ) {
-    this.#engine = container.engine;
-    this.#container = container.container;
-    this.#gate = container.gate;
+    this.#host = host;
     this.#script = script;
     this.#state = state;
   }
@@ -103,20 +99,20 @@ export class Freezer {
   }
 
   async #tell(verb: "pause" | "unpause", signal: "STOP" | "CONT"): Promise<void> {
-    const ask = () => this.#engine.json("POST", `/containers/${this.#container}/${verb}`);
+    const ask = () => this.#host.engine.json("POST", `/containers/${this.#host.container}/${verb}`);
     if (!this.#isPodman) await (verb === "pause" ? untilUnpaused(ask) : ask());
     else if ((await this.#script(everybody(signal))) !== "ok")
       throw new EngineError(`to ${verb} a container`, 500, "no process could be started in it for that");
   }
 
   get #isPodman(): boolean {
-    return this.#engine.about.name === "podman";
+    return this.#host.engine.about.name === "podman";
   }
 
   /** Calls that came together are served in one freeze, one after the other; but not for long. */
   #serve(): void {
     const all = this.#waiting;
-    const served = this.#gate.alone(() =>
+    const served = this.#host.gate.alone(() =>
       this.whileFrozen(async () => {
         const until = performance.now() + STILL_MILLISECONDS;
         for (let [next] = all; next !== undefined && performance.now() < until; [next] = all) {

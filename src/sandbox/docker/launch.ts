@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Digest } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { limitsOf } from "../check-spec.js";
 import { EngineError, SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import type { CreateOptions } from "../sandbox.js";
@@ -300,14 +301,7 @@ export function labelled(labels: {
   if (id === undefined || about === undefined) return undefined;
   try {
     const { spec, tree, parent } = JSON.parse(about) as Pick<SandboxRef, "spec" | "tree" | "parent">;
-    return {
-      provider: "docker",
-      id,
-      incarnation: Number(incarnation),
-      spec,
-      tree,
-      ...(parent !== undefined && { parent }),
-    };
+    return { provider: "docker", id, incarnation: Number(incarnation), spec, tree, ...defined({ parent }) };
   } catch {
     return undefined;
   }

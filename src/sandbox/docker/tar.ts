@@ -132,7 +132,7 @@ function entryOf(header: Buffer, type: string, records: ReadonlyMap<string, Buff
     kind,
     name,
     mode: numberAt(header, "mode") & 0o7777,
-    size: kind === "file" || !KINDS.has(type) ? sizeOf(records, header) : 0,
+    size: kind === "file" || !KINDS.has(type) ? (numberOf(records, "size") ?? numberAt(header, "size")) : 0,
     uid: numberOf(records, "uid") ?? numberAt(header, "uid"),
     gid: numberOf(records, "gid") ?? numberAt(header, "gid"),
     target: records.get("linkpath") ?? untilZero(field(header, "target")),
@@ -157,10 +157,6 @@ function nameOf(header: Buffer): Buffer {
   const isUstar = field(header, "magic").toString("latin1").startsWith("ustar\0");
   const prefix = isUstar ? untilZero(field(header, "prefix")) : Buffer.alloc(0);
   return prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from("/"), name]);
-}
-
-function sizeOf(records: ReadonlyMap<string, Buffer>, header: Buffer): number {
-  return numberOf(records, "size") ?? numberAt(header, "size");
 }
 
 function numberOf(records: ReadonlyMap<string, Buffer>, key: string): number | undefined {
@@ -200,16 +196,11 @@ function untilZero(bytes: Buffer): Buffer {
 /** The end mark of an archive. */
 export const TAR_END: Uint8Array = new Uint8Array(2 * BLOCK);
 
-export type WrittenEntry = TarEntry & {
-  /** Seconds since 1970. */
-  readonly mtime: number;
-};
-
 /**
- * The header of an entry, with an extended one before it where a name is too long or a number too large for ustar. Its
+ * The header of an entry (`mtime` in seconds since 1970), with an extended one before it where a name is too long or a number too large for ustar. Its
  * body and `fillOf(size)` follow.
  */
-export function tarHeader(entry: WrittenEntry): Buffer {
+export function tarHeader(entry: TarEntry & { readonly mtime: number }): Buffer {
   const { kind, size, uid, gid, mode, mtime } = entry;
   const name = kind === "directory" ? Buffer.concat([entry.name, Buffer.from("/")]) : entry.name;
   const target = kind === "link" || kind === "hard-link" ? entry.target : Buffer.alloc(0);
@@ -222,15 +213,8 @@ export function tarHeader(entry: WrittenEntry): Buffer {
   const own = block(TYPES[kind], { name, target, mode, uid, gid, size, mtime });
   if (records.length === 0) return own;
   const body = Buffer.concat(records);
-  const about = block("x", {
-    name: Buffer.from("extended"),
-    target: Buffer.alloc(0),
-    mode: 0o644,
-    uid: 0,
-    gid: 0,
-    size: body.length,
-    mtime,
-  });
+  const plain = { name: Buffer.from("extended"), target: Buffer.alloc(0), mode: 0o644, uid: 0, gid: 0 };
+  const about = block("x", { ...plain, size: body.length, mtime });
   return Buffer.concat([about, body, fillOf(body.length), own]);
 }
 

@@ -1,17 +1,25 @@
 import { posix } from "node:path";
-import { type Digest, RecordError, type TreeEntry } from "../../session/index.js";
+import { type Digest, RecordError } from "../../session/index.js";
+import { ByteReader } from "../byte-reader.js";
 import { ArchiveError } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
 import type { Snapshot } from "../sandbox.js";
-import { PIECE_BYTES, type Trees } from "../trees.js";
+import type { Trees } from "../trees.js";
 import { DEEPEST } from "../workspace/capture.js";
-import { closeTree, Deposit, isOpenTree, type OpenTree, openAt, openTree } from "../workspace/entries.js";
+import {
+  closeTree,
+  Deposit,
+  entriesOf,
+  type FileEntry,
+  isOpenTree,
+  type OpenTree,
+  openAt,
+  openTree,
+} from "../workspace/entries.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Owner } from "./launch.js";
 import { WORKSPACE } from "./script.js";
 import { fillOf, type ReadEntry, TAR_END, tarHeader } from "./tar.js";
-
-type FileOfTree = TreeEntry & { readonly kind: "file" | "parts" };
 
 /**
  * The tree of an archive, kept in the blob space. Files are kept as they come, so that the longest workspace needs no
@@ -64,7 +72,9 @@ class TreeReader {
       entries.set(name, { ...file, name });
     } else if (entry.kind === "file") {
       this.#count(entry.size);
-      entries.set(name, await this.#keep(name, entry));
+      const bytes = new ByteReader(entry.body(), () => new ArchiveError("it ends before its end"));
+      const take = (size: number): Promise<Buffer> => bytes.take(size);
+      entries.set(name, await this.#deposit.read(name, entry.mode & 0o777, entry.size, take));
     } else this.#skip(names, "it is neither file, directory nor link");
   }
 
@@ -105,30 +115,10 @@ class TreeReader {
     return found;
   }
 
-  #find(names: readonly string[]): FileOfTree | undefined {
+  #find(names: readonly string[]): FileEntry | undefined {
     const found = openAt(this.#root, names.slice(0, -1))?.entries.get(names.at(-1) ?? "");
     if (found === undefined || isOpenTree(found)) return undefined;
-    return found.kind === "file" || found.kind === "parts" ? (found as FileOfTree) : undefined;
-  }
-
-  async #keep(name: string, { body, mode, size }: ReadEntry): Promise<TreeEntry> {
-    const parts: Digest[] = [];
-    let piece: Buffer[] = [];
-    let length = 0;
-    for await (const chunk of body()) {
-      for (let at = 0; at < chunk.length; ) {
-        const part = chunk.subarray(at, at + PIECE_BYTES - length);
-        piece.push(part);
-        length += part.length;
-        at += part.length;
-        if (length < PIECE_BYTES || size <= PIECE_BYTES) continue;
-        parts.push(await this.#deposit.piece(Buffer.concat(piece)));
-        [piece, length] = [[], 0];
-      }
-    }
-    if (size <= PIECE_BYTES) return this.#deposit.file(name, mode & 0o777, Buffer.concat(piece));
-    if (length > 0) parts.push(await this.#deposit.piece(Buffer.concat(piece)));
-    return this.#deposit.parts(name, mode & 0o777, size, parts);
+    return found.kind === "file" || found.kind === "parts" ? found : undefined;
   }
 }
 
@@ -161,28 +151,23 @@ export async function* writeTree({
   const common = { ...owner, mtime: Math.floor(Date.now() / 1000), target: NOTHING, size: 0 };
   const root = Buffer.from(under);
   if (root.length > 0) yield tarHeader({ ...common, kind: "directory", name: root, mode: 0o755 });
-  const todo: { readonly digest: Digest | null; readonly name: Buffer }[] = [{ digest: tree, name: root }];
-  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
-    for (const entry of (await trees.tree(next.digest)).entries) {
-      const own = bytesOfName(entry.name);
-      const name = next.name.length === 0 ? own : Buffer.concat([next.name, Buffer.from("/"), own]);
-      if (entry.kind === "tree") {
-        yield tarHeader({ ...common, kind: "directory", name, mode: entry.mode });
-        todo.push({ digest: entry.digest, name });
-      } else if (entry.kind === "link") {
-        yield tarHeader({ ...common, kind: "link", name, mode: 0o777, target: bytesOfName(entry.target) });
-      } else {
-        yield tarHeader({ ...common, kind: "file", name, mode: entry.mode, size: entry.size });
-        let left = entry.size;
-        for await (const piece of trees.pieces({ kind: entry.kind, digest: entry.digest })) {
-          left -= piece.length;
-          yield piece;
-        }
-        // Every name that follows would be read from the wrong place.
-        if (left !== 0)
-          throw new RecordError(`the file ${JSON.stringify(entry.name)} is not as long as its tree says`);
-        yield fillOf(entry.size);
+  for await (const { path, entry } of entriesOf(trees, tree)) {
+    const own = bytesOfName(path);
+    const name = root.length === 0 ? own : Buffer.concat([root, Buffer.from("/"), own]);
+    if (entry.kind === "tree") yield tarHeader({ ...common, kind: "directory", name, mode: entry.mode });
+    else if (entry.kind === "link") {
+      yield tarHeader({ ...common, kind: "link", name, mode: 0o777, target: bytesOfName(entry.target) });
+    } else {
+      yield tarHeader({ ...common, kind: "file", name, mode: entry.mode, size: entry.size });
+      let left = entry.size;
+      for await (const piece of trees.pieces(entry)) {
+        left -= piece.length;
+        yield piece;
       }
+      // Every name that follows would be read from the wrong place.
+      if (left !== 0)
+        throw new RecordError(`the file ${JSON.stringify(entry.name)} is not as long as its tree says`);
+      yield fillOf(entry.size);
     }
   }
   yield TAR_END;
@@ -193,17 +178,10 @@ export async function* writeTree({
  * outside; but engines refuse to unpack them unless they unpack into the root.
  */
 export async function leadsOut(tree: Digest | null, trees: Trees): Promise<boolean> {
-  const todo: { readonly digest: Digest | null; readonly path: string }[] = [
-    { digest: tree, path: WORKSPACE },
-  ];
-  for (let next = todo.pop(); next !== undefined; next = todo.pop()) {
-    for (const entry of (await trees.tree(next.digest)).entries) {
-      if (entry.kind === "tree") todo.push({ digest: entry.digest, path: `${next.path}/${entry.name}` });
-      else if (entry.kind === "link") {
-        const end = posix.join(next.path, entry.target);
-        if (end !== WORKSPACE && !end.startsWith(`${WORKSPACE}/`)) return true;
-      }
-    }
+  for await (const { path, entry } of entriesOf(trees, tree)) {
+    if (entry.kind !== "link") continue;
+    const end = posix.join(WORKSPACE, posix.dirname(path), entry.target);
+    if (end !== WORKSPACE && !end.startsWith(`${WORKSPACE}/`)) return true;
   }
   return false;
 }

@@ -2,6 +2,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EngineError } from "../error.js";
 import type { Collector } from "../execution.js";
+import { deferred } from "../lazy.js";
 import type { Engine } from "./engine.js";
 
 /** How long output is awaited that a process left behind by the command may still write: until so long nothing came. */
@@ -182,14 +183,12 @@ export class Handshake {
   /** Resolves when the line is there. */
   readonly done: Promise<void>;
   readonly #held: Piece[] = [];
+  readonly #line = deferred<void>();
   #text = "";
   #isOver = false;
-  #resolve: () => void = () => {};
 
   constructor() {
-    this.done = new Promise((resolve) => {
-      this.#resolve = resolve;
-    });
+    this.done = this.#line.promise;
   }
 
   /**
@@ -211,7 +210,7 @@ export class Handshake {
     if (!this.#isOver) return [];
     const [, pid] = /^\+(\d{1,10})\r?$/.exec(this.#text) ?? [];
     if (pid !== undefined) this.pid = Number(pid);
-    this.#resolve();
+    this.#line.resolve();
     if (this.pid === undefined) return [];
     return [...this.#held.splice(0), { from: piece.from, bytes: bytes.subarray(end + 1) }];
   }

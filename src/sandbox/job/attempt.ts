@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import type { Digest } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import { SandboxLostError } from "../error.js";
 import type { ConnectOptions, ExecResult, Sandbox, SandboxProvider } from "../sandbox.js";
 import type { SandboxSpec } from "../spec.js";
@@ -26,9 +27,8 @@ const GRACE_MILLISECONDS = 10_000;
 
 /** One attempt of an index, from the making of its sandbox to the files that it leaves. */
 export class Attempt {
-  readonly index: number;
-  readonly attempt: number;
   sandbox: Sandbox | undefined;
+  readonly #place: { readonly index: number; readonly attempt: number };
   readonly #origin: Origin;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
@@ -36,8 +36,7 @@ export class Attempt {
   constructor(origin: Origin, clock: Clock, place: { readonly index: number; readonly attempt: number }) {
     this.#origin = origin;
     this.#clock = clock;
-    this.index = place.index;
-    this.attempt = place.attempt;
+    this.#place = place;
   }
 
   stop(why: string): void {
@@ -48,21 +47,19 @@ export class Attempt {
   async run(task: JobTask, ready: () => Promise<void>): Promise<JobAttempt> {
     const began = this.#clock.now();
     const { before } = this.#origin;
+    const { index, attempt } = this.#place;
     const told = (outcome: JobOutcome, after: Digest | null): JobAttempt => {
       const { ref } = this.sandbox ?? {};
       return Object.freeze({
-        attempt: this.attempt,
+        attempt,
         ...(ref !== undefined && { sandbox: { id: ref.id, incarnation: ref.incarnation } }),
-        outcome: outcome.outcome,
-        code: outcome.code,
-        ...(outcome.why !== undefined && { why: outcome.why }),
+        ...{ outcome: outcome.outcome, code: outcome.code, ...defined({ why: outcome.why }) },
         milliseconds: Math.max(0, this.#clock.now() - began),
-        before,
-        after,
+        ...{ before, after },
       });
     };
     try {
-      this.sandbox = await this.#origin.make(this.index, this.attempt, this.#stop.signal);
+      this.sandbox = await this.#origin.make(index, attempt, this.#stop.signal);
     } catch (error) {
       return told(this.#isStopped ? stopped(this.#stop.signal) : failed(error, "unstarted"), null);
     }
@@ -85,7 +82,7 @@ export class Attempt {
 
   async #perform(task: JobTask, sandbox: Sandbox): Promise<JobOutcome> {
     const { signal } = this.#stop;
-    const { index, attempt } = this;
+    const { index, attempt } = this.#place;
     try {
       if (typeof task === "function") return checked(await task(sandbox, { index, attempt, signal }));
       const env = { JOB_COMPLETION_INDEX: `${index}`, JOB_ATTEMPT: `${attempt}` };
@@ -158,19 +155,20 @@ export async function originOf(source: JobSource): Promise<Origin> {
       id: base,
       before: tree,
       freezes: (await provider.capabilities()).suspend === "freeze",
-      make: (index, attempt, signal) =>
-        provider.create(spec, {
-          id: `${base}-${index}`,
-          incarnation: attempt,
+      make: (index, incarnation, signal) => {
+        const id = `${base}-${index}`;
+        // A retry begins with what was there before, never with what the last attempt left.
+        const before = { id, incarnation: incarnation - 1, by: "retry" } as const;
+        const parent = incarnation > 1 ? before : undefined;
+        return provider.create(spec, {
+          id,
+          incarnation,
           tree,
           trees,
-          ...(secrets !== undefined && { secrets }),
-          // A retry begins with what was there before, never with what the last attempt left.
-          ...(attempt > 1 && {
-            parent: { id: `${base}-${index}`, incarnation: attempt - 1, by: "retry" as const },
-          }),
           signal,
-        }),
+          ...defined({ secrets, parent }),
+        });
+      },
     };
   }
   const { tree } = await source.snapshot();

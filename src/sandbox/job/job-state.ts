@@ -82,7 +82,7 @@ export function begin(policy: CheckedPolicy, at: number): Turn {
     tries: 0,
     notBefore: at,
   });
-  return go(
+  return tick(
     {
       policy,
       indexes: Array.from({ length: policy.completions }, () => waiting),
@@ -98,30 +98,25 @@ export function begin(policy: CheckedPolicy, at: number): Turn {
   );
 }
 
-/** Time has passed. */
-export function tick(state: JobState, at: number): Turn {
-  return go(state, at);
-}
-
 /** The attempt of an index has ended. */
 export function ended(before: JobState, { index, outcome, code }: Ended, at: number): Turn {
   const { state, stop } = overdue(before, at);
   const one = state.indexes[index];
-  if (one === undefined || !isUnderWay(one)) return { ...go(state, at), stop };
-  const turn = go(concluded(state, index, one, outcome, code, at), at);
+  if (one === undefined || !isUnderWay(one)) return { ...tick(state, at), stop };
+  const turn = tick(concluded(state, index, one, outcome, code, at), at);
   return { ...turn, stop: [...stop.filter((other) => other !== index), ...turn.stop] };
 }
 
 /** Suspends: what is under way stands still, or is ended and begun anew afterwards, which counts as no failure. */
 export function suspend(before: JobState, how: "freeze" | "end", at: number): Turn {
   const { state, stop } = overdue(before, at);
-  if (state.finish !== null || state.isSuspended) return { ...go(state, at), stop };
+  if (state.finish !== null || state.isSuspended) return { ...tick(state, at), stop };
   const indexes = state.indexes.map((one) =>
     one.state === "active"
       ? { ...one, state: how === "freeze" ? ("frozen" as const) : ("stopping" as const) }
       : one,
   );
-  const turn = go(
+  const turn = tick(
     { ...state, indexes, isSuspended: true, active: activeAt(state, at), since: null, turned: at },
     at,
   );
@@ -129,11 +124,11 @@ export function suspend(before: JobState, how: "freeze" | "end", at: number): Tu
 }
 
 export function resume(state: JobState, at: number): Turn {
-  if (state.finish !== null || !state.isSuspended) return go(state, at);
+  if (state.finish !== null || !state.isSuspended) return tick(state, at);
   const indexes = state.indexes.map((one) =>
     one.state === "frozen" ? { ...one, state: "active" as const } : one,
   );
-  return go({ ...state, indexes, isSuspended: false, since: at, turned: at }, at);
+  return tick({ ...state, indexes, isSuspended: false, since: at, turned: at }, at);
 }
 
 export function cancel(before: JobState, message: string, at: number): Turn {
@@ -210,8 +205,8 @@ function concluded(
   return action === "fail-index" || isTooMany ? set(failed, more) : set({ ...again, failures }, more);
 }
 
-/** The consequences of a state: an end, attempts to start, or a time to wait for. */
-function go(given: JobState, at: number): Turn {
+/** Time has passed. The consequences of a state: an end, attempts to start, or a time to wait for. */
+export function tick(given: JobState, at: number): Turn {
   // Finished on the way here: what is under way is told to end, and what waits has waited in vain.
   if (given.finish !== null) return finished(given, given.finish);
   const { state, stop } = overdue(given, at);

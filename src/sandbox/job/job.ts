@@ -1,5 +1,7 @@
+import { deferred } from "../lazy.js";
 import type { Sandbox } from "../sandbox.js";
 import { type Clock, systemClock } from "../timer.js";
+import { Turns } from "../workspace/directory.js";
 import { Attempt, type JobSource, type JobTask, type Origin, originOf } from "./attempt.js";
 import {
   begin,
@@ -60,6 +62,7 @@ export function runJob(source: JobSource, policy: JobPolicy, task: JobTask, opti
 
 class RunningJob implements Job {
   readonly result: Promise<JobStatus>;
+  readonly #outcome = deferred<JobStatus>();
   readonly #task: JobTask;
   readonly #options: JobOptions;
   readonly #clock: Clock;
@@ -75,21 +78,16 @@ class RunningJob implements Job {
   /** Attempts that wait for the job to be resumed. */
   readonly #paused: (() => void)[] = [];
   /** Suspending and resuming, one after the other. */
-  #turning: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #broken: { readonly error: unknown } | undefined;
   #isSettled = false;
-  #resolve: (status: JobStatus) => void = () => {};
-  #reject: (error: unknown) => void = () => {};
 
   constructor(source: JobSource, policy: JobPolicy, task: JobTask, options: JobOptions) {
     const checked = checkPolicy(policy);
     this.#task = checkTask(task);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    this.result = new Promise((resolve, reject) => {
-      this.#resolve = resolve;
-      this.#reject = reject;
-    });
+    this.result = this.#outcome.promise;
     // A rejection that nobody handles must not end the process.
     this.result.catch(() => {});
     this.#begun = originOf(source).then(
@@ -100,7 +98,7 @@ class RunningJob implements Job {
         if (signal?.aborted === true) this.#cancel();
         else signal?.addEventListener("abort", this.#cancel, { once: true });
       },
-      (error: unknown) => this.#reject(error),
+      (error: unknown) => this.#outcome.reject(error),
     );
   }
 
@@ -150,12 +148,10 @@ class RunningJob implements Job {
 
   /** One at a time, and not before there is something to suspend or resume. */
   #turn(work: (state: JobState, origin: Origin) => Promise<void>): Promise<void> {
-    const next = this.#turning.then(async () => {
+    return this.#turns.take(async () => {
       await this.#begun;
       if (this.#state !== undefined && this.#origin !== undefined) await work(this.#state, this.#origin);
     });
-    this.#turning = next.catch(() => {});
-    return next;
   }
 
   /** Does something with the sandbox of every attempt; one that this cannot be done with is ended. */
@@ -262,8 +258,8 @@ class RunningJob implements Job {
     if (ttlAfterFinished !== null && onExpire === "delete")
       void this.#clock.wait(ttlAfterFinished, this.#closed.signal, true).then(() => this.#clear());
     this.#tell({ type: "end" });
-    if (this.#broken === undefined) this.#resolve(this.status() as JobStatus);
-    else void this.#clear().then(() => this.#reject(this.#broken?.error));
+    if (this.#broken === undefined) this.#outcome.resolve(this.status() as JobStatus);
+    else void this.#clear().then(() => this.#outcome.reject(this.#broken?.error));
   }
 
   #tell(event: JobEvent): void {

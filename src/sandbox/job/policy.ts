@@ -49,19 +49,10 @@ export type ExitRule = { readonly action: ExitAction } & (
 export type ExitAction = "fail-job" | "fail-index" | "ignore" | "count";
 
 /** A policy with nothing left open; a limit that is null does not limit. */
-export type CheckedPolicy = {
-  readonly completions: number;
-  readonly parallelism: number;
-  readonly backoffLimit: number | null;
-  readonly backoffLimitPerIndex: number | null;
-  readonly lostLimit: number;
-  readonly backoff: { readonly first: number; readonly factor: number; readonly most: number };
-  readonly activeDeadline: number | null;
-  readonly onExit: readonly ExitRule[];
-  readonly suspend: boolean;
-  readonly ttlAfterFinished: number | null;
-  readonly onExpire: "delete" | "retain";
-};
+export type CheckedPolicy = Required<Omit<JobPolicy, Open | "backoff">> & {
+  readonly [Setting in Open]: number | null;
+} & { readonly backoff: Required<NonNullable<JobPolicy["backoff"]>> };
+type Open = "backoffLimit" | "backoffLimitPerIndex" | "activeDeadline" | "ttlAfterFinished";
 
 const ACTIONS: readonly ExitAction[] = ["fail-job", "fail-index", "ignore", "count"];
 const SETTINGS: readonly string[] = optionNames<JobPolicy>()(

@@ -4,13 +4,13 @@ import { commandFault, lengthFault } from "../check.js";
 import { SandboxLostError } from "../error.js";
 import { namesOf } from "../path.js";
 import { type ProcessStat, processIds, processStat } from "../proc.js";
-import type { ExecOptions, ExecResult, Execution } from "../sandbox.js";
+import type { ExecOptions, Execution } from "../sandbox.js";
 import type { Limits } from "../spec.js";
 import { WORKSPACE } from "./arguments.js";
 import type { DiskWatch } from "./disk-watch.js";
 import { LocalExecution } from "./execution.js";
-import type { NetworkAccess } from "./network.js";
 import type { Pipes, Slot } from "./pipes.js";
+import type { NetworkProxy } from "./proxy.js";
 import { ordered, type Report, ulimits } from "./shell.js";
 import type { Supervisor } from "./supervisor.js";
 
@@ -23,14 +23,15 @@ export type CommandsOptions = {
   readonly disk: DiskWatch;
   /** How often a process of the sandbox was ended for want of memory. */
   readonly outOfMemory: () => number;
-  readonly network: NetworkAccess | undefined;
+  /** It knows which hosts commands asked for. */
+  readonly network: NetworkProxy | undefined;
   /** Told when the first one is over. */
   readonly used: () => void;
 };
 
 /** The commands that run in a sandbox. */
 export class Commands {
-  readonly #options: CommandsOptions;
+  readonly options: CommandsOptions;
   readonly #running = new Map<number, LocalExecution>();
   #supervisor: Supervisor | undefined;
   #number = 0;
@@ -39,11 +40,7 @@ export class Commands {
   #worker: LocalExecution | undefined;
 
   constructor(options: CommandsOptions) {
-    this.#options = options;
-  }
-
-  get pipes(): Pipes {
-    return this.#options.pipes;
+    this.options = options;
   }
 
   attach(supervisor: Supervisor): void {
@@ -56,8 +53,8 @@ export class Commands {
     const fault = commandFault(command, options);
     const given = fault === undefined ? options : {};
     const words = fault === undefined ? wordsOf(command, given) : [];
-    const place = { id: `${this.#options.id}/${number}`, number, words };
-    const execution = new LocalExecution(this, place, this.#options.limits, given);
+    const place = { id: `${this.options.id}/${number}`, number, words };
+    const execution = new LocalExecution(this, place, this.options.limits, given);
     const why = obstacle ?? fault ?? lengthFault(words);
     if (why !== undefined) execution.refuse(why);
     else void execution.run();
@@ -85,7 +82,7 @@ export class Commands {
   /** Sends the order for a command into the sandbox. */
   begin(execution: LocalExecution, slot: Slot): void {
     const { number, words, options } = execution;
-    const { limits, countsProcesses, disk, id } = this.#options;
+    const { limits, countsProcesses, disk, id } = this.options;
     const supervisor = this.#supervisor;
     if (supervisor === undefined) throw new SandboxLostError(id, "it has not begun");
     const { stdin, ...outputs } = slot;
@@ -110,9 +107,9 @@ export class Commands {
   over(execution: LocalExecution): void {
     if (this.#worker === execution) this.#worker = undefined;
     if (!this.#running.delete(execution.number)) return;
-    if (!this.#used) this.#options.used();
+    if (!this.#used) this.options.used();
     this.#used = true;
-    this.#options.disk.end(execution);
+    this.options.disk.end(execution);
     if (this.#running.size === 0) this.#supervisor?.hold(false);
   }
 
@@ -132,19 +129,6 @@ export class Commands {
   /** Ends the whole sandbox, because a command in it could not be ended. */
   abandon(why: string): void {
     void this.#supervisor?.end(why);
-  }
-
-  outOfMemory(): number {
-    return this.#options.outOfMemory();
-  }
-
-  /** The hosts that commands asked for since a mark, where that is known. */
-  network(since: number): ExecResult["network"] {
-    return this.#options.network?.since(since);
-  }
-
-  networkMark(): number {
-    return this.#options.network?.mark ?? 0;
   }
 }
 

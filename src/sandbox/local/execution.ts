@@ -86,15 +86,16 @@ export class LocalExecution extends CommandExecution {
 
   /** Gets its pipes, and is sent into the sandbox. */
   protected async begin(): Promise<void> {
-    const taken = this.#host.pipes.take();
+    const { pipes } = this.#host.options;
+    const taken = pipes.take();
     const slot = taken instanceof Promise ? await taken : taken;
-    if (this.collector.ended) this.#host.pipes.give(slot);
+    if (this.collector.ended) pipes.give(slot);
     else this.#open(slot);
   }
 
   protected override finish(outcome: Outcome): void {
     if (this.collector.ended) return;
-    const network = this.#slot === undefined ? undefined : this.#host.network(this.#asked);
+    const network = this.#slot && this.#host.options.network?.attempts.since(this.#asked);
     super.finish({ ...outcome, ...defined({ network }) });
   }
 
@@ -111,15 +112,15 @@ export class LocalExecution extends CommandExecution {
 
   /** Opens our ends before the command is sent: it would wait for us otherwise. */
   #open(slot: Slot): void {
-    const { pipes } = this.#host;
+    const { pipes, outOfMemory, network } = this.#host.options;
     const opened: number[] = [];
     const open = (name: string, flags: number) => {
       const descriptor = pipes.open(name, flags);
       opened.push(descriptor);
       return descriptor;
     };
-    this.#memory = this.#host.outOfMemory();
-    this.#asked = this.#host.networkMark();
+    this.#memory = outOfMemory();
+    this.#asked = network?.attempts.mark ?? 0;
     try {
       const stdout = open(slot.stdout, constants.O_RDONLY);
       const stderr = open(slot.stderr, constants.O_RDONLY);
@@ -178,7 +179,7 @@ export class LocalExecution extends CommandExecution {
     const exit = this.#exit;
     if (exit === undefined || this.collector.ended) return;
     const { reason, sent } = this;
-    const outOfMemory = exit.status !== 0 && this.#host.outOfMemory() > this.#memory;
+    const outOfMemory = exit.status !== 0 && this.#host.options.outOfMemory() > this.#memory;
     if (this.#obstacle === undefined) this.finish(outcomeOf(exit, { reason, sent, outOfMemory }));
     else if (this.#obstacle === "directory") this.refuse(`there is no directory ${this.options.directory}`);
     else this.refuse(`there is no program ${this.words[0]}`);
@@ -189,12 +190,13 @@ export class LocalExecution extends CommandExecution {
     if (!this.collector.ended || this.#slot === undefined) return;
     // One that never began has not opened them.
     const isHeld = this.#obstacle === undefined && this.#outlets.some((outlet) => !outlet.ended);
-    if (isHeld && this.#host.pipes.mayWait(this.#slot)) {
+    const { pipes } = this.#host.options;
+    if (isHeld && pipes.mayWait(this.#slot)) {
       for (const outlet of this.#outlets) outlet.ignore();
       return;
     }
     for (const outlet of this.#outlets) outlet.close();
-    if (!isHeld) this.#host.pipes.give(this.#slot);
+    if (!isHeld) pipes.give(this.#slot);
     this.#slot = undefined;
   }
 }

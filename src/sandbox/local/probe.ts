@@ -33,8 +33,7 @@ export function probe(bwrap?: string): Promise<Findings> {
 
 async function look(given: string | undefined): Promise<Findings> {
   if (process.platform !== "linux")
-    throw new SandboxUnavailableError(
-      "local",
+    throw unavailable(
       `it needs the namespaces of Linux, and this is ${process.platform}`,
       'use "virtual", which needs nothing of the operating system, or "docker"',
     );
@@ -99,7 +98,11 @@ function kernelIsAtLeast(major: number, minor: number): boolean {
 
 /** Something is missing that a package of the system brings. */
 export function missing(what: string, program: string, name: string): SandboxUnavailableError {
-  return new SandboxUnavailableError("local", `${what} is missing (there is no ${program})`, install(name));
+  return unavailable(`${what} is missing (there is no ${program})`, install(name));
+}
+
+function unavailable(missing: string, remedy: string): SandboxUnavailableError {
+  return new SandboxUnavailableError("local", missing, remedy);
 }
 
 /** The error for a message of bubblewrap, with the step that helps. */
@@ -109,22 +112,19 @@ export function refusal(
   value: (path: string) => string | undefined = (path) => textIn(path).trim(),
 ): SandboxUnavailableError {
   if (/unknown option/i.test(said))
-    return new SandboxUnavailableError(
-      "local",
+    return unavailable(
       `bubblewrap ${version} is too old: it must be 0.8 or later (${said})`,
       `${install("bubblewrap")}, from a newer release of this system`,
     );
   const [path, , open] = SETTINGS.find(([at, closed]) => value(at) === closed) ?? [];
   if (path !== undefined) {
     const name = path.replace("/proc/sys/", "").replaceAll("/", ".");
-    return new SandboxUnavailableError(
-      "local",
+    return unavailable(
       `this system does not let bubblewrap make namespaces (${name}; it says: ${said})`,
       `sudo sysctl -w ${name}=${open}`,
     );
   }
-  return new SandboxUnavailableError(
-    "local",
+  return unavailable(
     `bubblewrap ${version} cannot make namespaces (it says: ${said})`,
     'let this process make user namespaces (in a container: by its security profile), or use "docker" or "virtual"',
   );

@@ -18,10 +18,10 @@ import { baseEnvironment } from "./arguments.js";
 import type { Cgroup } from "./cgroup.js";
 import { areStopped, Commands } from "./commands.js";
 import { DiskWatch, heldBy } from "./disk-watch.js";
-import { NetworkAccess } from "./network.js";
+import { openNetwork, startForwarder } from "./network.js";
 import { type Findings, probe } from "./probe.js";
 import { openStateDirectory, Registry, type StateDirectory, stateDirectory } from "./registry.js";
-import { SparePool, shapeOf, start } from "./spare-pool.js";
+import { SparePool, shapeOf } from "./spare-pool.js";
 import type { Supervisor } from "./supervisor.js";
 import { type SweepReport, sweep } from "./sweep.js";
 import { copiedWorkspace, overlaidWorkspace, overlayObstacle, type Workspace } from "./workspace.js";
@@ -157,16 +157,15 @@ class LocalProvider extends OpeningProvider<LocalSandbox> {
           ? await overlaidWorkspace({ ...files, tree, shelf: state.frozen })
           : await copiedWorkspace({ ...files, tree });
       ends.push(() => workspace.release());
-      const network = await NetworkAccess.open(spec.network, pipes.folder, this.#options.private === true);
-      if (network !== undefined) ends.push(() => network.close());
-      const starting =
-        ready ?? start(state, findings.bwrap, spec, limits, { box, launcher, pipes, workspace });
+      const network = await openNetwork(spec.network, pipes.folder, this.#options.private === true);
+      if (network !== undefined) ends.push(() => network.proxy.close());
+      const starting = ready ?? shape.start({ box, launcher, pipes }, workspace);
       // While it starts: it was written down before, but not whose it is.
       await box.update({ id, incarnation });
       const supervisor = await starting;
       if (ready === undefined) ends.push(() => supervisor.end("it was destroyed"));
       const commands = new Commands({
-        ...{ id, pipes, limits, network, used, countsProcesses: findings.countsProcesses },
+        ...{ id, pipes, limits, used, countsProcesses: findings.countsProcesses, network: network?.proxy },
         disk: new DiskWatch(workspace.written, limits.disk, () => heldBy(supervisor.process)),
         outOfMemory: () => group?.outOfMemory() ?? 0,
       });
@@ -180,7 +179,7 @@ class LocalProvider extends OpeningProvider<LocalSandbox> {
         report: commands.take,
         gone: sandbox.lose,
       });
-      await network?.connect(supervisor);
+      if (network !== undefined) await startForwarder(supervisor);
       sandbox.attach(supervisor);
       signal?.throwIfAborted();
       // Anyone who opens a sandbox uses it first: what others may want to know of it is written down a little later.

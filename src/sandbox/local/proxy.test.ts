@@ -134,7 +134,7 @@ describe("the proxy", () => {
     );
     expect(pieces).toContain("GET /p GET /");
     expect(seen.length).toBe(2);
-    expect(one.attempts()).toEqual([{ host: "127.0.0.1", port, allowed: true }]);
+    expect(one.attempts.since()).toEqual([{ host: "127.0.0.1", port, allowed: true }]);
   });
 
   it("[N8] opens a tunnel to an allowed place and passes bytes both ways, also those sent too early", async () => {
@@ -165,7 +165,7 @@ describe("the proxy", () => {
         return ["127.0.0.1"];
       },
     });
-    const mark = one.mark;
+    const mark = one.attempts.mark;
     for (const place of [
       `127.0.0.1:${port}`,
       `localhost:${port}`,
@@ -182,13 +182,13 @@ describe("the proxy", () => {
     }
     expect(asked).toEqual([]);
     expect(connections()).toBe(0);
-    expect(one.attempts(mark)).toEqual([
+    expect(one.attempts.since(mark)).toEqual([
       { host: "127.0.0.1", port, allowed: false },
       { host: "localhost", port, allowed: false },
       { host: "::ffff:7f00:1", port, allowed: false },
       { host: "evil.example", port, allowed: false },
     ]);
-    expect(one.attempts(one.mark)).toEqual([]);
+    expect(one.attempts.since(one.attempts.mark)).toEqual([]);
   });
 
   it("[N3] localhost is the host's own, where it is listed by that name", async () => {
@@ -232,7 +232,7 @@ describe("the proxy", () => {
     ]);
     expect((await ask(socket, `http://none.example:${port}/`)).status).toBe(502);
     expect(connections()).toBe(0);
-    expect(one.attempts()).toEqual([
+    expect(one.attempts.since()).toEqual([
       { host: "name.example", port, allowed: false },
       { host: "none.example", port, allowed: true },
     ]);
@@ -309,7 +309,7 @@ describe("the proxy", () => {
       { numRuns: 300 },
     );
     expect((await ask(socket, `http://127.0.0.1:${port}/`)).status).toBe(200);
-    expect(one.attempts().filter(({ allowed, host }) => allowed && host !== "127.0.0.1")).toEqual([]);
+    expect(one.attempts.since().filter(({ allowed, host }) => allowed && host !== "127.0.0.1")).toEqual([]);
   });
 
   it("[N14] closing it ends what is open and removes the socket, and what says nothing for long is closed", async () => {
@@ -321,7 +321,7 @@ describe("the proxy", () => {
     const { port } = quiet.address() as AddressInfo;
     const patient = await proxy({ hosts: [`127.0.0.1:${port}`] });
     const open = raw(patient.socket, `CONNECT 127.0.0.1:${port} HTTP/1.1\r\nHost: x\r\n\r\n`, false);
-    while (patient.proxy.mark === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (patient.proxy.attempts.mark === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(lstatSync(patient.socket).mode & 0o777).toBe(0o600);
     await patient.proxy.close();
     await open;
@@ -355,9 +355,9 @@ describe("the proxy", () => {
     for (let from = 0; from < agent.length; from += 50)
       await Promise.all(agent.slice(from, from + 50).map((line) => raw(socket, line)));
     for (let turn = 0; turn < 3; turn++) await raw(socket, agent[1099] as string);
-    expect(one.attempts().length).toBe(1000);
-    expect(one.mark).toBe(1103);
-    expect(one.attempts(1100)).toEqual([{ host: "h1099.example", port: 443, allowed: false }]);
+    expect(one.attempts.since().length).toBe(1000);
+    expect(one.attempts.mark).toBe(1103);
+    expect(one.attempts.since(1100)).toEqual([{ host: "h1099.example", port: 443, allowed: false }]);
   });
 });
 
@@ -425,7 +425,7 @@ describe.skipIf(without !== undefined)(
           expect([tool, stdout.includes(`GET /${tool.replace(/\d/, "")}`), stderr]).toEqual([tool, true, ""]);
         }
         expect(seen.map(({ url }) => url)).toEqual(expect.arrayContaining(["/curl", "/tunnel"]));
-        expect(one.attempts()).toEqual([{ host: "allowed.example", port, allowed: true }]);
+        expect(one.attempts.since()).toEqual([{ host: "allowed.example", port, allowed: true }]);
       },
     );
 
@@ -473,7 +473,7 @@ describe.skipIf(without !== undefined)(
       ]);
       expect(secret.connections()).toBe(0);
       expect(seen.map(({ headers }) => headers.host)).toEqual(seen.map(() => `127.0.0.1:${port}`));
-      expect(one.attempts()).toEqual([
+      expect(one.attempts.since()).toEqual([
         { host: "127.0.0.1", port, allowed: true },
         { host: "127.0.0.1", port: secret.port, allowed: false },
         { host: "169.254.169.254", port: 80, allowed: false },

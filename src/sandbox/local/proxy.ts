@@ -1,11 +1,10 @@
-import { chmodSync, closeSync, openSync, rmSync } from "node:fs";
+import { chmodSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
-import { basename, dirname } from "node:path";
 import type { Duplex } from "node:stream";
 import type { ExecResult } from "../sandbox.js";
 import { Hosts, type Resolve, resolve as systemResolve, type Target, targetOf } from "./hosts.js";
-import { shortPath } from "./registry.js";
+import { listenAt } from "./registry.js";
 
 export type ProxyOptions = {
   /** The unix socket it listens on. */
@@ -26,7 +25,7 @@ export type ProxyOptions = {
  * Data of a CONNECT are not inspected.
  */
 export class NetworkProxy {
-  readonly #attempts = new Attempts();
+  readonly attempts: Attempts = new Attempts();
   readonly #server: Server;
   readonly #hosts: Hosts;
   readonly #resolve: Resolve;
@@ -60,18 +59,12 @@ export class NetworkProxy {
 
   static async start(options: ProxyOptions): Promise<NetworkProxy> {
     const proxy = new NetworkProxy(options);
-    await proxy.#listen(options.socket);
+    rmSync(options.socket, { force: true });
+    await listenAt(proxy.#server, options.socket);
+    chmodSync(options.socket, 0o600);
+    // A forgotten sandbox must not keep the process running.
+    proxy.#server.unref();
     return proxy;
-  }
-
-  /** Where the list of attempts stands. */
-  get mark(): number {
-    return this.#attempts.mark;
-  }
-
-  /** The attempts since a mark: each host and port once. */
-  attempts(since = 0): ReturnType<Attempts["since"]> {
-    return this.#attempts.since(since);
   }
 
   /** Ends all connections and removes the socket. */
@@ -79,25 +72,6 @@ export class NetworkProxy {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     await closed;
-  }
-
-  async #listen(path: string): Promise<void> {
-    rmSync(path, { force: true });
-    const folder = Buffer.byteLength(path) > 100 ? openSync(dirname(path), "r") : undefined;
-    const short = folder === undefined ? path : shortPath(folder, basename(path));
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once("error", reject);
-      this.#server.listen(short, () => {
-        this.#server.off("error", reject);
-        resolve();
-      });
-    });
-    this.#server.once("close", () => {
-      if (folder !== undefined) closeSync(folder);
-    });
-    chmodSync(path, 0o600);
-    // A forgotten sandbox must not keep the process running.
-    this.#server.unref();
   }
 
   /** Something that is open between us and somebody: it ends when nothing happens, and never ends us. */
@@ -161,18 +135,18 @@ export class NetworkProxy {
   async #open(target: Target): Promise<Socket | Refusal> {
     const usable = this.#hosts.allows(target);
     if (usable === undefined) {
-      this.#attempts.add(target, false);
+      this.attempts.add(target, false);
       return refusal(403, `${hostOf(target)} is not among the hosts that this sandbox may speak with`);
     }
     let addresses: readonly string[];
     try {
       addresses = await this.#resolve(target.host);
     } catch {
-      this.#attempts.add(target, true);
+      this.attempts.add(target, true);
       return refusal(502, `nobody knows where ${hostOf(target)} is`);
     }
     const allowed = addresses.filter(usable);
-    this.#attempts.add(target, allowed.length > 0 || addresses.length === 0);
+    this.attempts.add(target, allowed.length > 0 || addresses.length === 0);
     if (addresses.length > 0 && allowed.length === 0)
       return refusal(403, `${hostOf(target)} leads to an address that is not public`);
     for (const address of allowed.slice(0, 4)) {
@@ -269,6 +243,7 @@ export class Attempts {
   readonly #seen = new Map<string, { readonly attempt: Attempt; last: number }>();
   #count = 0;
 
+  /** Where the list of attempts stands. */
   get mark(): number {
     return this.#count;
   }
@@ -288,7 +263,8 @@ export class Attempts {
     this.#seen.set(key, { attempt: Object.freeze({ host, port, allowed }), last });
   }
 
-  since(mark: number): readonly Attempt[] {
+  /** The attempts since a mark: each host and port once. */
+  since(mark = 0): readonly Attempt[] {
     return [...this.#seen.values()].filter(({ last }) => last >= mark).map(({ attempt }) => attempt);
   }
 }

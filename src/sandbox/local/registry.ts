@@ -19,7 +19,7 @@ import { defined } from "../../util/index.js";
 import { SandboxSpecError, SandboxUnavailableError } from "../error.js";
 import { namesIn } from "../proc.js";
 import type { SandboxRef } from "../spec.js";
-import { Directory, removeEntry } from "../workspace/directory.js";
+import { removePath } from "../workspace/directory.js";
 import { Janitor, type ProcessMark, startOf } from "./janitor.js";
 
 /**
@@ -50,7 +50,7 @@ export class Registry {
   readonly state: string;
   readonly #owner = newOwner();
   readonly #janitor: Janitor;
-  #liveness: Promise<Liveness | undefined> | undefined;
+  #life: Promise<{ readonly name: string; readonly server: Server | undefined }> | undefined;
 
   constructor(state: string) {
     this.state = state;
@@ -67,7 +67,9 @@ export class Registry {
     const { provider, id, incarnation, ref } = entry;
     for (const folder of ["registry", "live"])
       mkdirSync(join(this.state, folder), { recursive: true, mode: 0o700 });
-    const presence = (await this.#signOfLife())?.name;
+    this.#life ??= this.#showLife();
+    const life = await this.#life;
+    const presence = life.server && life.name;
     const name = randomBytes(16).toString("hex");
     const registration: Registration = {
       ...{ format: 1, name, provider, id, incarnation, owner: this.#owner, at: new Date().toISOString() },
@@ -87,21 +89,23 @@ export class Registry {
   /** Ends the janitor, which removes whatever is still there. */
   async close(): Promise<void> {
     await this.#janitor.close();
-    await (await this.#liveness)?.close();
-    this.#liveness = undefined;
+    const server = (await this.#life)?.server;
+    this.#life = undefined;
+    if (server !== undefined) await new Promise<void>((resolve) => server.close(() => resolve()));
   }
 
-  /** There is one for all its boxes, from before the first of them. */
-  #signOfLife(): Promise<Liveness | undefined> {
-    if (this.#liveness === undefined) {
-      const name = Liveness.newName();
-      // Told before it is there, like everything: else nobody would remove it.
-      this.#janitor.sign(name);
-      this.#liveness = Liveness.begin(this.state, name).catch(() => undefined);
-    }
-    return this.#liveness;
+  /** There is one sign of life for all its boxes, from before the first of them. */
+  async #showLife(): Promise<{ readonly name: string; readonly server: Server | undefined }> {
+    const name = randomBytes(8).toString("hex");
+    // Told before it is there, like everything: else nobody would remove it.
+    this.#janitor.sign(name);
+    return { name, server: await showLife(this.state, name).catch(() => undefined) };
   }
 }
+
+type Changes = Partial<Pick<Registration, "id" | "incarnation" | "cgroups" | "ref">> & {
+  readonly processes?: readonly number[];
+};
 
 /** The parts of one sandbox outside itself. */
 export class Box {
@@ -126,15 +130,8 @@ export class Box {
   }
 
   /** Says what belongs to it now: control groups before they are made, processes as soon as their numbers are known. */
-  async update(changes: {
-    readonly id?: string;
-    readonly incarnation?: number;
-    readonly processes?: readonly number[];
-    readonly cgroups?: readonly string[];
-    readonly ref?: SandboxRef;
-  }): Promise<void> {
+  async update({ processes, ...rest }: Changes): Promise<void> {
     if (this.#gone) return;
-    const { processes, ...rest } = changes;
     const marks = processes?.flatMap((pid) => {
       const start = startOf(pid);
       // Where the system tells of processes, one that has no start is gone.
@@ -163,12 +160,7 @@ export class Box {
 
 /** Removes everything of a sandbox that is on disk. */
 export async function removeBox(box: Box): Promise<void> {
-  const boxes = Directory.at(dirname(box.directory));
-  try {
-    await removeEntry(boxes, basename(box.directory));
-  } finally {
-    boxes.close();
-  }
+  await removePath(box.directory);
   await box.remove();
 }
 
@@ -246,46 +238,17 @@ export function stateDirectory(provider: string, given?: string): string {
 }
 
 /**
- * A sign of life that is seen from every container of this machine: a socket that somebody listens to as long as they
- * live. The number of a process says nothing in another container, where it may be anybody's; but a socket to which nobody
- * listens refuses, and that is certain.
+ * Begins a sign of life that is seen from every container of this machine: a socket in `alive` that somebody listens to as
+ * long as they live. The number of a process says nothing in another container, where it may be anybody's; but a socket to
+ * which nobody listens refuses, and that is certain. Undefined where such a socket is impossible. Then only the marks of the
+ * process count.
  */
-export class Liveness {
-  /** The name of the socket, in `alive` of the state directory. */
-  readonly name: string;
-  readonly #server: Server;
-
-  private constructor(name: string, server: Server) {
-    this.name = name;
-    this.#server = server;
-  }
-
-  /** A name that no other sign has. */
-  static newName(): string {
-    return randomBytes(8).toString("hex");
-  }
-
-  /** Undefined where such a socket is impossible. Then only the marks of the process count. */
-  static async begin(state: string, name: string): Promise<Liveness | undefined> {
-    if (process.platform !== "linux") return undefined;
-    const server = createServer((socket) => socket.destroy());
-    mkdirSync(join(state, "alive"), { recursive: true, mode: 0o700 });
-    const folder = openSync(join(state, "alive"), "r");
-    const listening = await new Promise<boolean>((resolve) => {
-      server.once("error", () => resolve(false));
-      server.listen(shortPath(folder, name), () => resolve(true));
-    });
-    server.on("error", () => {});
-    // The name that it is removed by goes through this descriptor.
-    server.once("close", () => closeSync(folder));
-    if (listening) return new Liveness(name, server.unref());
-    closeSync(folder);
-    return undefined;
-  }
-
-  async close(): Promise<void> {
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
-  }
+async function showLife(state: string, name: string): Promise<Server | undefined> {
+  if (process.platform !== "linux") return undefined;
+  const server = createServer((socket) => socket.destroy());
+  mkdirSync(join(state, "alive"), { recursive: true, mode: 0o700 });
+  await listenAt(server, join(state, "alive", name));
+  return server.on("error", () => {}).unref();
 }
 
 /** Whether nobody listens. False also where that cannot be found out, for instance because the socket is gone. */
@@ -316,8 +279,27 @@ export async function isAbsent(state: string, name: string): Promise<boolean> {
 
 const PRESENCE = /^[0-9a-f]{16}$/;
 
+/** Has a server listen at a path of any length. */
+export async function listenAt(server: Server, path: string): Promise<void> {
+  const folder = openSync(dirname(path), "r");
+  try {
+    await new Promise<void>((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(shortPath(folder, basename(path)), () => {
+        server.off("error", reject);
+        resolve();
+      });
+    });
+  } catch (error) {
+    closeSync(folder);
+    throw error;
+  }
+  // The name that it is removed by goes through this descriptor.
+  server.once("close", () => closeSync(folder));
+}
+
 /** The name of a socket may have 107 bytes. The folder's descriptor makes a short name of any. */
-export function shortPath(folder: number, name: string): string {
+function shortPath(folder: number, name: string): string {
   return join(`/proc/self/fd/${folder}`, name);
 }
 

@@ -26,8 +26,11 @@ export type Spare = {
 /** The properties that make unused sandboxes interchangeable. */
 export type Shape = {
   readonly name: string;
-  /** Starts one. Its workspace is an empty directory. */
-  readonly start: (parts: Pick<Spare, "box" | "launcher" | "pipes">) => Promise<Supervisor>;
+  /** Starts bubblewrap with everything that one should have. Its workspace is an empty directory unless another is given. */
+  readonly start: (
+    parts: Pick<Spare, "box" | "launcher" | "pipes">,
+    workspace?: Pick<Workspace, "bound" | "before">,
+  ) => Promise<Supervisor>;
 };
 
 /** When the next one is made at the latest after one was taken. Anyone who has just opened a sandbox uses it first. */
@@ -190,23 +193,6 @@ export class SparePipes {
   }
 }
 
-/** Starts bubblewrap with everything that a sandbox should have. */
-export function start(
-  state: StateDirectory,
-  bwrap: string,
-  spec: SandboxSpec,
-  limits: Required<Limits>,
-  parts: Pick<Spare, "box" | "launcher" | "pipes"> & {
-    readonly workspace: Pick<Workspace, "bound" | "before">;
-  },
-): Promise<Supervisor> {
-  const { box, launcher, pipes, workspace } = parts;
-  return Supervisor.start({
-    ...{ launcher, launch: [...workspace.before, bwrap], name: box.name, seccomp: seccompFilter() },
-    arguments: mountArguments({ state, workspace: workspace.bound, pipes: pipes.folder, spec, limits }),
-  });
-}
-
 /** Sandboxes that differ in nothing that is decided when they start: everything else can be set later. */
 export function shapeOf(
   state: StateDirectory,
@@ -214,13 +200,12 @@ export function shapeOf(
   spec: SandboxSpec,
   limits: Required<Limits>,
 ): Shape {
-  const isOpen = spec.network?.mode === "full";
   return {
-    name: JSON.stringify([limits.scratch, isOpen, spec.readable ?? []]),
-    start: (parts) =>
-      start(state, bwrap, spec, limits, {
-        ...parts,
-        workspace: { bound: copyPath(parts.box.directory), before: [] },
+    name: JSON.stringify([limits.scratch, spec.network?.mode === "full", spec.readable ?? []]),
+    start: ({ box, launcher, pipes }, workspace = { bound: copyPath(box.directory), before: [] }) =>
+      Supervisor.start({
+        ...{ launcher, launch: [...workspace.before, bwrap], name: box.name, seccomp: seccompFilter() },
+        arguments: mountArguments({ state, workspace: workspace.bound, pipes: pipes.folder, spec, limits }),
       }),
   };
 }

@@ -1,13 +1,13 @@
 import { lstatSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { basename, join } from "node:path";
 import { type Digest, EMPTY_TREE } from "../../session/index.js";
-import { firstLine } from "../../util/index.js";
+import { defined, firstLine } from "../../util/index.js";
 import { SandboxLostError, SnapshotLimitError } from "../error.js";
 import type { SandboxFiles, Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
 import { capture, captureOverlay } from "../workspace/capture.js";
 import { checkout } from "../workspace/checkout.js";
-import { Directory, removeEntry } from "../workspace/directory.js";
+import { Directory, removePath } from "../workspace/directory.js";
 import { Folder } from "../workspace/folder.js";
 import { type Frozen, frozen } from "../workspace/frozen.js";
 import { StatCache } from "../workspace/stat-cache.js";
@@ -55,19 +55,14 @@ export async function copiedWorkspace(options: WorkspaceOptions): Promise<Worksp
   const path = copyPath(folder);
   const cache = new StatCache();
   if (tree !== null)
-    await checkout(path, trees, tree, {
-      cache,
-      from: null,
-      alone: true,
-      ...(signal !== undefined && { signal }),
-    });
+    await checkout(path, trees, tree, { cache, from: null, alone: true, ...defined({ signal }) });
   return {
     files: new Folder(path),
     bound: path,
     written: path,
     before: [],
     attach: () => {},
-    snapshot: () => capture(path, trees, { cache, limit, ...(exclude !== undefined && { exclude }) }),
+    snapshot: () => capture(path, trees, { cache, limit, ...defined({ exclude }) }),
     restore: (to) => checkout(path, trees, to, { cache }),
     release: async () => {},
   };
@@ -130,17 +125,9 @@ class Overlaid implements Workspace {
 
   snapshot(): Promise<Snapshot> {
     const { trees, tree, exclude, limit } = this.#options;
-    return captureOverlay({
-      ...{
-        upper: this.written,
-        merged: this.#there().directory.path,
-        base: tree,
-        trees,
-        cache: this.#cache,
-        limit,
-      },
-      ...(exclude !== undefined && { exclude }),
-    });
+    const { path: merged } = this.#there().directory;
+    const layers = { upper: this.written, merged, base: tree };
+    return captureOverlay({ ...layers, trees, cache: this.#cache, limit, ...defined({ exclude }) });
   }
 
   async restore(to: Digest | null): Promise<void> {
@@ -209,8 +196,6 @@ export async function overlayObstacle(root: string): Promise<string | undefined>
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   } finally {
-    const parent = Directory.at(dirname(folder));
-    await removeEntry(parent, basename(folder)).catch(() => {});
-    parent.close();
+    await removePath(folder).catch(() => {});
   }
 }

@@ -3,6 +3,7 @@ import { FileError, PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
 import { type Directory, type Edit, entriesOf, file, type Node, type Space, WORKSPACE } from "./space.js";
+import { isWithin } from "./walk.js";
 
 /** The files of a virtual workspace, seen from the host. */
 export class VirtualFiles implements SandboxFiles {
@@ -33,7 +34,7 @@ export class VirtualFiles implements SandboxFiles {
     const bytes = new Uint8Array(contentOf(path, content));
     const given = modeOf(path, options);
     await this.#change((edit, workspace) => {
-      const there = nodeAt(workspace, names, path, true);
+      const there = nodeAt(workspace, names, path);
       if (there?.kind === "directory") throw new FileError("not-a-file", path, "it is a directory");
       makeWay(edit, workspace, names.slice(0, -1));
       const mode = given ?? (there?.kind === "file" ? there.mode : 0o644);
@@ -56,7 +57,7 @@ export class VirtualFiles implements SandboxFiles {
   async stat(path: string): Promise<FileEntry | undefined> {
     const names = namesOf(path);
     return this.#see((workspace) => {
-      const node = nodeAt(workspace, names, path, true);
+      const node = nodeAt(workspace, names, path);
       return node === undefined ? undefined : entryOf(names.at(-1) ?? "", node);
     });
   }
@@ -71,7 +72,7 @@ export class VirtualFiles implements SandboxFiles {
   async make(path: string): Promise<void> {
     const names = namesOf(path);
     await this.#change((edit, workspace) => {
-      const there = nodeAt(workspace, names, path, true);
+      const there = nodeAt(workspace, names, path);
       if (there?.kind === "link") throw throughLink(path);
       if (there?.kind === "file") throw new FileError("not-a-directory", path, "there is a file");
       makeWay(edit, workspace, names);
@@ -82,7 +83,7 @@ export class VirtualFiles implements SandboxFiles {
     const names = namesOf(path);
     if (names.length === 0) throw new FileError("failed", path, "it is the workspace itself");
     await this.#change((edit, workspace) => {
-      if (nodeAt(workspace, names, path, true) !== undefined) edit.remove([WORKSPACE, ...names]);
+      if (nodeAt(workspace, names, path) !== undefined) edit.remove([WORKSPACE, ...names]);
     });
   }
 
@@ -91,7 +92,7 @@ export class VirtualFiles implements SandboxFiles {
     if (source.length === 0) throw new FileError("failed", from, "it is the workspace itself");
     await this.#change((edit, workspace) => {
       const node = must(nodeAt(workspace, source, from), from);
-      const there = nodeAt(workspace, target, to, true);
+      const there = nodeAt(workspace, target, to);
       if (source.length === target.length && isWithin(source, target)) return;
       if (there?.kind === "directory") throw new FileError("not-a-file", to, "it is a directory");
       if (isWithin(source, target)) throw new FileError("failed", to, `it lies in ${JSON.stringify(from)}`);
@@ -112,25 +113,13 @@ export class VirtualFiles implements SandboxFiles {
   }
 }
 
-/**
- * The entry at a path; no link is followed. All entries on the way must be directories; with `mayMiss` they may be
- * missing.
- */
-function nodeAt(
-  workspace: Directory,
-  names: readonly string[],
-  path: string,
-  mayMiss = false,
-): Node | undefined {
+/** The entry at a path; no link is followed. All entries on the way must be directories, or missing. */
+function nodeAt(workspace: Directory, names: readonly string[], path: string): Node | undefined {
   let node: Node | undefined = workspace;
   for (const name of names) {
-    if (node === undefined) {
-      if (mayMiss) return undefined;
-      throw new FileError("missing", path, "there is nothing");
-    }
-    if (node.kind === "link") throw throughLink(path);
-    if (node.kind === "file") throw new FileError("not-a-directory", path, "it goes through a file");
-    node = entriesOf(node).get(name);
+    if (node?.kind === "link") throw throughLink(path);
+    if (node?.kind === "file") throw new FileError("not-a-directory", path, "it goes through a file");
+    node = node && entriesOf(node).get(name);
   }
   return node;
 }
@@ -163,8 +152,4 @@ function entryOf(name: string, node: Node): FileEntry {
 
 function throughLink(path: string): PathRefusedError {
   return new PathRefusedError(path, "it leads through a link");
-}
-
-function isWithin(outer: readonly string[], inner: readonly string[]): boolean {
-  return outer.every((name, place) => inner[place] === name);
 }

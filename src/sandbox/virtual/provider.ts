@@ -19,8 +19,17 @@ import type {
   Snapshot,
 } from "../sandbox.js";
 import type { Capabilities, Limits, SandboxSpec } from "../spec.js";
+import { Turns } from "../workspace/directory.js";
 import { VirtualFiles } from "./files.js";
-import { Interpreter, loadShell, remove, type Shell, type VirtualCommand } from "./shell.js";
+import {
+  type Circumstances,
+  interpret,
+  loadShell,
+  remove,
+  type Shell,
+  type Surroundings,
+  type VirtualCommand,
+} from "./shell.js";
 import { Keeper } from "./snapshot.js";
 import { type Directory, Space } from "./space.js";
 
@@ -58,11 +67,8 @@ class VirtualProvider extends OpeningProvider<VirtualSandbox> {
     return capabilitiesOf(version);
   }
 
-  create(given: SandboxSpec, options: CreateOptions): Promise<Sandbox> {
-    return this.#make(given, options);
-  }
-
-  #make(given: SandboxSpec, options: CreateOptions, space?: Space): Promise<Sandbox> {
+  /** @param space the files, instead of those of the tree */
+  create(given: SandboxSpec, options: CreateOptions, space?: Space): Promise<Sandbox> {
     return this.open(options, async (over) => {
       const shell = await this.#shell.get();
       const capabilities = capabilitiesOf(shell.version);
@@ -71,7 +77,7 @@ class VirtualProvider extends OpeningProvider<VirtualSandbox> {
       return new VirtualSandbox({
         ...{ identity: identityOf(this.name, spec, options), options, capabilities },
         ...{ shell, commands: this.#commands, now: this.#now, over, ...defined({ space }) },
-        create: (next, others, files) => this.#make(next, others, files),
+        create: (next, others, files) => this.create(next, others, files),
       });
     });
   }
@@ -116,10 +122,10 @@ class VirtualSandbox extends OpenSandbox {
   readonly files: SandboxFiles;
   readonly #options: VirtualSandboxOptions;
   readonly #limits: Required<Limits>;
-  readonly #interpreter: Interpreter;
+  readonly #surroundings: Surroundings;
   readonly #space: Space;
   readonly #running = new Set<VirtualExecution>();
-  #keeping: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
 
   constructor(options: VirtualSandboxOptions) {
     super(options);
@@ -129,10 +135,10 @@ class VirtualSandbox extends OpenSandbox {
     this.#options = options;
     this.#limits = limitsOf(spec);
     this.#space = options.space ?? new Space(trees, now, shell.system, tree);
-    this.#interpreter = new Interpreter({
-      ...{ shell, commands, space: this.#space, limits: this.#limits },
+    this.#surroundings = {
+      ...{ shell, commands, space: this.#space, limits: this.#limits, scratch: { used: 0 } },
       environment: { ...spec.env, ...secretsOf(spec, secrets) },
-    });
+    };
     this.files = new VirtualFiles(this.#space, () => this.requireThere());
     this.life.begin(spec.ttl, [
       { type: "Ready", status: true, reason: "Opened" },
@@ -147,10 +153,9 @@ class VirtualSandbox extends OpenSandbox {
 
   exec(command: string | readonly string[], options: ExecOptions = {}): Execution {
     const fault = commandFault(command, options);
-    const execution = new VirtualExecution(
-      fault === undefined ? options : {},
-      this.#limits,
-      (input, left, signal, full) => this.#interpreter.run(command, options, { input, left, signal, full }),
+    const given = fault === undefined ? options : {};
+    const execution = new VirtualExecution(given, this.#limits, (circumstances) =>
+      interpret(this.#surroundings, command, options, circumstances),
     );
     const obstacle = fault ?? this.#obstacle(options);
     if (obstacle !== undefined) execution.refuse(obstacle);
@@ -210,9 +215,7 @@ class VirtualSandbox extends OpenSandbox {
     const { trees } = this.#options.options;
     const { exclude = [] } = this.identity.spec;
     const read = (directory: Directory) => this.#space.read(directory);
-    const keeping = this.#keeping.then(() => step(new Keeper(trees, read, exclude)));
-    this.#keeping = keeping.catch(() => {});
-    return keeping;
+    return this.#turns.take(() => step(new Keeper(trees, read, exclude)));
   }
 
   /** Why a command cannot begin. */
@@ -251,13 +254,8 @@ export type ShellResult = {
   readonly isLate: boolean;
 };
 
-/** Runs a command with all of its input, until the signal aborts. `full` is called when it has used up its room. */
-export type Runner = (
-  input: Uint8Array,
-  left: number,
-  signal: AbortSignal,
-  full: () => void,
-) => Promise<ShellResult | { readonly unstarted: string }>;
+/** Runs a command, until its signal aborts. */
+type Runner = (circumstances: Circumstances) => Promise<ShellResult | { readonly unstarted: string }>;
 
 /** How long the shell may take to stop. It stops between two commands, and the longest single one is short. */
 const STOP_MILLISECONDS = 2_000;
@@ -300,7 +298,8 @@ export class VirtualExecution extends CommandExecution {
       this.stop({ outcome: "disk", why: "it made the workspace grow by more than its limit" }),
     );
     const left = this.#until - performance.now();
-    const ran = await this.#inTime(this.#runner(input, left, this.#aborter.signal, full));
+    const { signal } = this.#aborter;
+    const ran = await this.#inTime(this.#runner({ input, left, signal, full }));
     if (ran !== undefined && "unstarted" in ran) return this.refuse(ran.unstarted);
     if (ran !== undefined) {
       this.take("stdout", ran.stdout);

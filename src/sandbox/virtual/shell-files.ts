@@ -111,13 +111,13 @@ export class ShellFiles {
     return (await this.readdirWithFileTypes(path)).map(({ name }) => name);
   }
 
-  readdirWithFileTypes(path: string): Promise<ShellEntry[]> {
+  readdirWithFileTypes(path: string): Promise<(Kinds & { name: string })[]> {
     return this.#see((root) => {
       const { node } = walkTo(root, path, "scandir", true);
       if (node.kind !== "directory") throw new PathError("ENOTDIR", "scandir", path);
       return [...entriesOf(node)]
         .sort(([one], [other]) => (one < other ? -1 : 1))
-        .map(([name, entry]) => shellEntryOf(name, entry));
+        .map(([name, entry]) => ({ name, ...kindsOf(entry) }));
     });
   }
 
@@ -253,28 +253,12 @@ function isSink(names: readonly string[]): boolean {
 }
 
 /** The shell's description of a path. */
-export type ShellStat = {
-  isFile: boolean;
-  isDirectory: boolean;
-  isSymbolicLink: boolean;
-  mode: number;
-  size: number;
-  mtime: Date;
-  identity: string;
-};
+type ShellStat = Kinds & { mode: number; size: number; mtime: Date; identity: string };
 
-export function statOf({
-  names,
-  node,
-}: {
-  readonly names: readonly string[];
-  readonly node: Node;
-}): ShellStat {
+function statOf({ names, node }: ReturnType<typeof walkTo>): ShellStat {
   const { kind } = node;
   return {
-    isFile: kind === "file",
-    isDirectory: kind === "directory",
-    isSymbolicLink: kind === "link",
+    ...kindsOf(node),
     mode: kind === "link" ? 0o777 : node.mode,
     size: kind === "file" ? node.content.size : kind === "link" ? Buffer.byteLength(node.target) : 0,
     mtime: new Date(node.mtime),
@@ -283,16 +267,11 @@ export function statOf({
   };
 }
 
-/** An entry of a directory, in the words of the shell. */
-export type ShellEntry = { name: string; isFile: boolean; isDirectory: boolean; isSymbolicLink: boolean };
+/** The kind of an entry, in the words of the shell. */
+type Kinds = { isFile: boolean; isDirectory: boolean; isSymbolicLink: boolean };
 
-export function shellEntryOf(name: string, { kind }: Node): ShellEntry {
-  return {
-    name,
-    isFile: kind === "file",
-    isDirectory: kind === "directory",
-    isSymbolicLink: kind === "link",
-  };
+function kindsOf({ kind }: Node): Kinds {
+  return { isFile: kind === "file", isDirectory: kind === "directory", isSymbolicLink: kind === "link" };
 }
 
 type Encoding = "utf8" | "utf-8" | "ascii" | "binary" | "base64" | "hex" | "latin1";

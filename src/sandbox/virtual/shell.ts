@@ -164,16 +164,18 @@ async function removedLink(fs: Context["fs"], path: string): Promise<boolean> {
   }
 }
 
-type Parts = {
+/** A sandbox, as far as its commands are concerned. */
+export type Surroundings = {
   readonly shell: Shell;
   readonly commands: readonly VirtualCommand[];
   readonly space: Space;
   readonly limits: Required<Limits>;
   readonly environment: { readonly [name: string]: string };
+  readonly scratch: Scratch;
 };
 
 /** The input of a command, its time, its end signal, and the callback for used-up space. */
-type Circumstances = {
+export type Circumstances = {
   readonly input: Uint8Array;
   /** Milliseconds. */
   readonly left: number;
@@ -181,63 +183,50 @@ type Circumstances = {
   readonly full: () => void;
 };
 
-/** Runs the commands of one sandbox. Each gets a shell of its own over the same files. */
-export class Interpreter {
-  readonly #parts: Parts;
-  readonly #scratch: Scratch = { used: 0 };
-
-  constructor(parts: Parts) {
-    this.#parts = parts;
-  }
-
-  async run(
-    command: string | readonly string[],
-    { directory, env }: ExecOptions,
-    { input, left, signal, full }: Circumstances,
-  ): Promise<ShellResult | { readonly unstarted: string }> {
-    const { shell, commands, space, limits, environment } = this.#parts;
-    const files = new ShellFiles(space, new Quota(limits, this.#scratch, full));
-    const cwd = files.resolvePath(`/${WORKSPACE}`, directory ?? ".");
-    if (!(await isDirectory(files, cwd))) return { unstarted: `there is no directory ${directory}` };
-    const [script, args] =
-      typeof command === "string" ? [command, []] : [quoted(command[0] ?? ""), command.slice(1)];
-    const watch = new Watch(left, signal);
-    const bash = new shell.Bash({
-      fs: files,
-      cwd,
-      env: { ...BASE, ...environment, ...env },
-      customCommands: [...commands] as never,
-      // The signal cannot end what gives it no turn, so the shell looks at the clock as well: at another clock, and a moment
-      // later, so that what it ends is late by ours too.
-      executionLimits: { maxExecutionTimeMs: Math.max(1, Math.ceil(left)) + CLOCK_MILLISECONDS },
-      ...(shell.isWatched && { coverage: watch }),
+/** Runs a command of a sandbox. Each gets a shell of its own over the same files. */
+export async function interpret(
+  surroundings: Surroundings,
+  command: string | readonly string[],
+  { directory, env }: ExecOptions,
+  { input, left, signal, full }: Circumstances,
+): Promise<ShellResult | { readonly unstarted: string }> {
+  const { shell, commands, space, limits, environment, scratch } = surroundings;
+  const files = new ShellFiles(space, new Quota(limits, scratch, full));
+  const cwd = files.resolvePath(`/${WORKSPACE}`, directory ?? ".");
+  if (!(await isDirectory(files, cwd))) return { unstarted: `there is no directory ${directory}` };
+  const [script, args] =
+    typeof command === "string" ? [command, []] : [quoted(command[0] ?? ""), command.slice(1)];
+  const watch = new Watch(left, signal);
+  const bash = new shell.Bash({
+    fs: files,
+    cwd,
+    env: { ...BASE, ...environment, ...env },
+    customCommands: [...commands] as never,
+    // The signal cannot end what gives it no turn, so the shell looks at the clock as well: at another clock, and a moment
+    // later, so that what it ends is late by ours too.
+    executionLimits: { maxExecutionTimeMs: Math.max(1, Math.ceil(left)) + CLOCK_MILLISECONDS },
+    ...(shell.isWatched && { coverage: watch }),
+  });
+  try {
+    const { stdout, stderr, exitCode } = await bash.exec(script, {
+      args,
+      signal,
+      rawScript: true,
+      stdin: Buffer.from(input).toString("latin1"),
+      stdinKind: "bytes",
     });
-    try {
-      const { stdout, stderr, exitCode } = await bash.exec(script, {
-        args,
-        signal,
-        rawScript: true,
-        stdin: Buffer.from(input).toString("latin1"),
-        stdinKind: "bytes",
-      });
-      if (typeof command !== "string" && exitCode === 127 && /: command not found\n$/.test(stderr))
-        return { unstarted: `there is no program ${command[0]}` };
-      const isLate = watch.isLate;
-      return { stdout: bytesOfOutput(stdout), stderr: bytesOfOutput(stderr), code: exitCode, isLate };
-    } catch (error) {
-      if (watch.isLate)
-        return { stdout: new Uint8Array(0), stderr: new Uint8Array(0), code: 124, isLate: true };
-      // Written to through a redirection, where the shell does not expect that it can fail.
-      if (!(error instanceof PathError)) throw error;
-      return {
-        stdout: new Uint8Array(0),
-        stderr: Buffer.from(`bash: ${error.message}\n`),
-        code: 1,
-        isLate: false,
-      };
-    } finally {
-      files.close();
-    }
+    if (typeof command !== "string" && exitCode === 127 && /: command not found\n$/.test(stderr))
+      return { unstarted: `there is no program ${command[0]}` };
+    const isLate = watch.isLate;
+    return { stdout: bytesOfOutput(stdout), stderr: bytesOfOutput(stderr), code: exitCode, isLate };
+  } catch (error) {
+    const stdout = new Uint8Array(0);
+    if (watch.isLate) return { stdout, stderr: stdout, code: 124, isLate: true };
+    // Written to through a redirection, where the shell does not expect that it can fail.
+    if (!(error instanceof PathError)) throw error;
+    return { stdout, stderr: Buffer.from(`bash: ${error.message}\n`), code: 1, isLate: false };
+  } finally {
+    files.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import { AsyncResource } from "node:async_hooks";
 import { type Digest, EMPTY_TREE, type Tree, type TreeEntry } from "../../session/index.js";
-import type { Trees } from "../trees.js";
+import type { StoredFile, Trees } from "../trees.js";
 
 /** Where the workspace is, seen from inside. */
 export const WORKSPACE = "workspace";
@@ -46,11 +46,6 @@ export class Space {
   /** Changes something. The step must look at all it needs before it changes anything. */
   change<Result>(step: (edit: Edit) => Result): Promise<Result> {
     return this.#retrying(() => step(this.#edit()));
-  }
-
-  /** The same without waiting, for what is certainly read. */
-  changeNow(step: (edit: Edit) => void): void {
-    step(this.#edit());
   }
 
   /** The workspace as it is now: anyone who has it sees no later change, and nobody sees what it is changed to. */
@@ -207,7 +202,7 @@ export type LinkNode = { readonly kind: "link"; readonly target: string; readonl
 export type Content = {
   readonly size: number;
   bytes?: Uint8Array;
-  stored?: { readonly kind: "file" | "parts"; readonly digest: Digest };
+  stored?: StoredFile;
 };
 
 /**
@@ -239,13 +234,8 @@ export class Directory {
 /** The same directory for another owner. */
 export function copyOf(directory: Directory, owner: object): Directory {
   const { mode, mtime, entries, digest, under } = directory;
-  const copy = new Directory(
-    owner,
-    mode,
-    mtime,
-    entries === undefined ? (digest ?? "") : new Map(entries),
-    under,
-  );
+  const from = entries === undefined ? (digest ?? "") : new Map(entries);
+  const copy = new Directory(owner, mode, mtime, from, under);
   copy.digest = digest;
   return copy;
 }

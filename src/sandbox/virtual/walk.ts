@@ -29,6 +29,7 @@ const texts = {
 
 /** Where a path leads: the names from the root, none of them a link, and what is there. */
 export type Found = { readonly names: readonly string[]; readonly node: Node | undefined };
+type Reached = Found & { readonly node: Node };
 
 const MOST_LINKS = 40;
 const LONGEST_NAME = 255;
@@ -74,12 +75,7 @@ export function walk(root: Directory, path: string, operation: string, follow: b
 }
 
 /** The same for an entry that must exist. */
-export function walkTo(
-  root: Directory,
-  path: string,
-  operation: string,
-  follow: boolean,
-): { readonly names: readonly string[]; readonly node: Node } {
+export function walkTo(root: Directory, path: string, operation: string, follow: boolean): Reached {
   const { names, node } = walk(root, path, operation, follow);
   if (node === undefined) throw new PathError("ENOENT", operation, path);
   return { names, node };
@@ -200,6 +196,6 @@ export function isFixed(names: readonly string[]): boolean {
   return names.length === 0 || (names.length === 1 && names[0] === WORKSPACE);
 }
 
-function isWithin(outer: readonly string[], inner: readonly string[]): boolean {
+export function isWithin(outer: readonly string[], inner: readonly string[]): boolean {
   return outer.every((name, place) => inner[place] === name);
 }

@@ -1,12 +1,7 @@
 import { describe, expect, it } from "vitest";
-import {
-  type ApplyOptions,
-  applyPatch,
-  type PatchFiles,
-  type PatchOutcome,
-  patchTree,
-} from "./apply-patch.js";
+import { type ApplyOptions, applyPatch, type PatchFiles, type PatchOutcome } from "./apply-patch.js";
 import { folder, gitBytes, hasGit } from "./testing/git.js";
+import { patchTree } from "./testing/patch-tree.js";
 import { listed, memoryTrees, planted } from "./testing/planted.js";
 
 /** Files in memory that note what is done to them, and can fail. */

@@ -1,10 +1,6 @@
-import type { Digest, PathChange, TreeEntry } from "../../session/index.js";
-import { FileError } from "../error.js";
+import type { PathChange } from "../../session/index.js";
 import { bytesOfName, namesOf, textOfName } from "../path.js";
-import type { Trees } from "../trees.js";
-import { sideOf } from "./conflict.js";
-import { Deposit, edited, entriesOf, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
-import { type FilePatch, fitted, type PlacedHunk, parsePatch } from "./patch-parse.js";
+import { type FilePatch, fitted, type PatchMistake, type PlacedHunk, parsePatch } from "./patch-parse.js";
 
 /** Where a patch is applied: the files of a sandbox, a tree, anything that can be read and written. */
 export interface PatchFiles {
@@ -42,13 +38,10 @@ export type PatchedFile = PathChange & {
   readonly hunks: readonly PlacedHunk[];
 };
 
-export type PatchFailure = {
+export type PatchFailure = PatchMistake & {
   readonly path?: string;
   /** The hunk of that file, counted from 1. */
   readonly hunk?: number;
-  /** The line of the patch. */
-  readonly line: number;
-  readonly why: string;
 };
 
 /**
@@ -164,18 +157,12 @@ class Draft {
   async #held(path: string, isLink: boolean): Promise<Held | undefined> {
     if (this.#after.has(path)) return this.#after.get(path);
     const target = isLink ? await this.#files.links?.read(path) : undefined;
-    const bytes = target === undefined ? await this.#bytes(path, isLink) : bytesOfName(target);
+    const content = isLink ? undefined : await this.#files.read(path);
+    const bytes = target === undefined ? content : bytesOfName(target);
     const mode = bytes === undefined || isLink ? undefined : await this.#files.mode?.(path);
-    const held =
-      bytes === undefined
-        ? undefined
-        : { bytes: latin(bytes), isLink, ...(mode !== undefined && { mode: mode & 0o777 }) };
+    const held = bytes && { bytes: latin(bytes), isLink, ...(mode !== undefined && { mode: mode & 0o777 }) };
     this.#before.set(path, held);
     return held;
-  }
-
-  async #bytes(path: string, isLink: boolean): Promise<Uint8Array | undefined> {
-    return isLink ? undefined : this.#files.read(path);
   }
 }
 
@@ -187,78 +174,4 @@ function latin(bytes: Uint8Array): string {
 /** `diff -N` says nothing of a new file but that it had no lines. */
 function isAddition({ hunks }: FilePatch): boolean {
   return hunks.length === 1 && hunks[0]?.from === 0 && hunks[0].lines.every(({ sign }) => sign === "+");
-}
-
-/** Applies a patch to a tree. Nothing is changed when it does not fit. */
-export async function patchTree(
-  trees: Trees,
-  tree: Digest | null,
-  patch: string | Uint8Array,
-  options?: ApplyOptions,
-): Promise<PatchOutcome & { readonly tree: Digest | null }> {
-  const files = new TreeFiles(trees, tree);
-  const outcome = await applyPatch(files, patch, options);
-  return { ...outcome, tree: outcome.applied ? await files.finish() : tree };
-}
-
-/** The files of a tree as a patch sees them; its writes make another tree. */
-class TreeFiles implements PatchFiles {
-  readonly #trees: Trees;
-  readonly #tree: Digest | null;
-  readonly #deposit: Deposit;
-  readonly #edits: TreeEdit[] = [];
-
-  constructor(trees: Trees, tree: Digest | null) {
-    this.#trees = trees;
-    this.#tree = tree;
-    this.#deposit = new Deposit(trees);
-  }
-
-  async read(path: string): Promise<Uint8Array | undefined> {
-    const entry = await entryAt(this.#trees, this.#tree, path);
-    if (entry === undefined || entry.kind === "tree") return undefined;
-    if (entry.kind === "link") throw new FileError("not-a-file", path, "it is a link");
-    return this.#trees.bytes(entry);
-  }
-
-  async mode(path: string): Promise<number | undefined> {
-    const entry = await entryAt(this.#trees, this.#tree, path);
-    return entry?.kind === "file" || entry?.kind === "parts" ? entry.mode : undefined;
-  }
-
-  async write(path: string, bytes: Uint8Array, mode?: number): Promise<void> {
-    const kept = mode ?? (await this.mode(path)) ?? 0o644;
-    this.#edits.push({ path, entry: sideOf(await this.#deposit.file("file", kept, bytes)) });
-  }
-
-  async remove(path: string): Promise<void> {
-    this.#edits.push({ path, entry: null });
-  }
-
-  async below(path: string): Promise<readonly string[]> {
-    const entry = await entryAt(this.#trees, this.#tree, path);
-    const found: string[] = [];
-    if (entry?.kind !== "tree") return found;
-    for await (const one of entriesOf(this.#trees, entry.digest))
-      if (one.entry.kind !== "tree") found.push(`${path}/${one.path}`);
-    return found;
-  }
-
-  readonly links = {
-    read: async (path: string): Promise<string | undefined> => {
-      const entry: TreeEntry | undefined = await entryAt(this.#trees, this.#tree, path);
-      return entry?.kind === "link" ? entry.target : undefined;
-    },
-    write: async (path: string, target: string): Promise<void> => {
-      this.#edits.push({ path, entry: { kind: "link", target } });
-    },
-  };
-
-  async finish(): Promise<Digest> {
-    await this.#deposit.finish();
-    const tree = await edited(this.#trees, this.#tree, this.#edits);
-    const removed = this.#edits.filter(({ entry }) => entry === null).map(({ path }) => path);
-    // As git does: a directory goes with its last file.
-    return withoutEmptyDirectories(this.#trees, tree, removed, async () => true);
-  }
 }

@@ -5,7 +5,7 @@ import { defined } from "../../util/index.js";
 import { FileError, MissingFileError, SandboxSpecError } from "../error.js";
 import type { Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
-import { codeOf, Directory, type Kind, opened, Pace, unlisted } from "./directory.js";
+import { codeOf, Directory, type Named, opened, Pace, unlisted } from "./directory.js";
 import { totalsOf } from "./entries.js";
 import { Exclude } from "./exclude.js";
 import { type Found, Intake } from "./intake.js";
@@ -83,25 +83,18 @@ class Capture {
   async #look(directory: Directory, before: Seen | undefined, way: readonly string[]): Promise<Draft> {
     // Before it is listed: what comes in meanwhile makes it look changed next time.
     const stats = directory.stat();
-    const leaves: Row[] = [];
-    const directories: DraftBelow[] = [];
-    const skipped: Skipped[] = [];
-    for (const { name, kind } of directory.entries()) {
-      const found = await this.#scan.look(directory, way, name, kind, before);
-      if (found.what === "leaf") leaves.push(found);
-      else if (found.what === "skipped") skipped.push({ name, why: found.why });
-      else if (found.what === "directory") {
-        if (kind !== "directory" && this.#scan.isExcluded(way, name, true)) continue;
+    const { leaves, skipped, directories } = await this.#scan.entries(
+      directory,
+      way,
+      before,
+      async (name, kind) => {
+        if (kind !== "directory" && this.#scan.isExcluded(way, name, true)) return undefined;
         const below = before?.directories.get(name);
-        const isSame = below !== undefined && !this.#surveyed.touched.has(below.seen);
-        const made = isSame
-          ? { made: below.seen, mode: below.mode }
-          : await this.#enter(directory, name, below?.seen, way);
-        if (made === undefined) continue;
-        if ("why" in made) skipped.push({ name, why: made.why });
-        else directories.push({ name, ...made });
-      }
-    }
+        if (below === undefined || this.#surveyed.touched.has(below.seen))
+          return this.#enter(directory, name, below?.seen, way);
+        return { made: below.seen, mode: below.mode };
+      },
+    );
     return { before, looked: { device: stats.dev, stats, leaves, skipped }, directories };
   }
 
@@ -111,7 +104,7 @@ class Capture {
     name: string,
     before: Seen | undefined,
     way: readonly string[],
-  ): Promise<{ made: Draft | Seen; mode: number } | { why: string } | undefined> {
+  ): Promise<Entered> {
     if (way.length >= DEEPEST) return TOO_DEEP;
     const directory = opened(parent, name);
     if (directory === undefined || "why" in directory) return directory;
@@ -127,7 +120,7 @@ class Capture {
   }
 }
 
-export type OverlayOptions = {
+export type OverlayOptions = CaptureOptions & {
   /** The directory that takes the changes, on the host. */
   readonly upper: string;
   /** The mount as it is seen inside, on the host: `/proc/<pid>/root/workspace`. */
@@ -135,11 +128,6 @@ export type OverlayOptions = {
   /** The tree that the lower layer is a checkout of. */
   readonly base: Digest | null;
   readonly trees: Trees;
-  readonly cache: StatCache;
-  readonly exclude?: readonly string[];
-  /** Bytes that may have been added since the last look; with more it is a `SnapshotLimitError`. */
-  readonly limit?: number;
-  readonly signal?: AbortSignal;
 };
 
 /**
@@ -194,26 +182,20 @@ class OverlayCapture {
     const below = new Map((await this.#trees.tree(layers.base)).entries.map((entry) => [entry.name, entry]));
     // First, so that what is made meanwhile is in neither: then it is looked at.
     const changed = upper === undefined ? undefined : new Set(upper.names());
-    const leaves: Row[] = [];
     const kept: TreeEntry[] = [];
-    const directories: DraftBelow[] = [];
-    const skipped: Skipped[] = [];
-    for (const { name, kind } of merged.entries()) {
+    const isKept = (name: string, kind: Named["kind"]): boolean => {
       const old = below.get(name);
-      if (changed?.has(name) === false && old !== undefined) {
-        if (!this.#scan.isExcluded(way, name, kind === "directory")) kept.push(old);
-        continue;
-      }
-      const found = await this.#scan.look(merged, way, name, kind, before);
-      if (found.what === "leaf") leaves.push(found);
-      else if (found.what === "skipped") skipped.push({ name, why: found.why });
-      else if (found.what === "directory") {
-        const isUnder = changed?.has(name) === true;
-        const made = await this.#enter(layers, name, isUnder, old?.kind === "tree" ? old.digest : EMPTY_TREE);
-        if (made !== undefined && "why" in made) skipped.push({ name, why: made.why });
-        else if (made !== undefined) directories.push(made);
-      }
-    }
+      if (changed?.has(name) !== false || old === undefined) return false;
+      if (!this.#scan.isExcluded(way, name, kind === "directory")) kept.push(old);
+      return true;
+    };
+    const enter = (name: string): Promise<Entered> => {
+      const old = below.get(name);
+      const base = old?.kind === "tree" ? old.digest : EMPTY_TREE;
+      return this.#enter(layers, name, changed?.has(name) === true, base);
+    };
+    const found = await this.#scan.entries(merged, way, before, enter, isKept);
+    const { leaves, skipped, directories } = found;
     // Where the layers are on several devices, files show other ones than directories do.
     const device = leaves.find(({ stats }) => stats !== undefined)?.stats?.dev ?? 0;
     const draft: Draft = { before, looked: { device, stats: undefined, leaves, skipped }, directories };
@@ -226,7 +208,7 @@ class OverlayCapture {
     name: string,
     isUnder: boolean,
     base: Digest,
-  ): Promise<DraftBelow | { why: string } | undefined> {
+  ): Promise<Entered> {
     if (way.length >= DEEPEST) return TOO_DEEP;
     const inside = opened(merged, name);
     const under = isUnder && upper !== undefined ? opened(upper, name) : undefined;
@@ -239,7 +221,7 @@ class OverlayCapture {
         before: before?.directories.get(name)?.seen,
         way: [...way, name],
       });
-      return { name, mode: inside.stat().mode & 0o777, made };
+      return { mode: inside.stat().mode & 0o777, made };
     } catch (error) {
       return unlisted(error);
     } finally {
@@ -278,15 +260,11 @@ export async function importFolder(
 export const DEEPEST = 250;
 export const TOO_DEEP = { why: `it is more than ${DEEPEST} directories deep` } as const;
 
-export type ScanOptions = {
-  readonly cache: StatCache;
-  readonly exclude?: readonly string[];
-  readonly limit?: number;
-  readonly signal?: AbortSignal;
-};
-
 /** Entries of a directory that are as they were in a tree, and the id of that tree. */
 export type KeptEntries = { readonly entries: readonly TreeEntry[]; readonly base: Digest };
+
+/** A directory below: what it is, or why it is left out; undefined when it is not there. */
+type Entered = { readonly made: Draft | Seen; readonly mode: number } | { readonly why: string } | undefined;
 
 /** One look at a workspace: reads what is new, and keeps it with the trees that it makes. */
 export class Scan {
@@ -296,7 +274,7 @@ export class Scan {
   readonly #exclude: Exclude | undefined;
   readonly #since = Date.now();
 
-  constructor(trees: Trees, { cache, exclude = [], limit, signal }: ScanOptions) {
+  constructor(trees: Trees, { cache, exclude = [], limit, signal }: CaptureOptions) {
     this.#trees = trees;
     this.#pace = new Pace(signal);
     this.#intake = new Intake(trees, this.#pace, cache.isKnown ? limit : undefined);
@@ -312,12 +290,37 @@ export class Scan {
     directory: Directory,
     way: readonly string[],
     name: string,
-    kind: Kind | "unknown",
+    kind: Named["kind"],
     before: Seen | undefined,
   ): Found | Promise<Found> {
     if (this.isExcluded(way, name, kind === "directory")) return { what: "nothing" };
     const look = () => this.#intake.look(directory, way, name, kind, before);
     return this.#pace.long ? this.#pace.rest().then(look) : look();
+  }
+
+  /** Looks at the entries of a directory that are not kept, and enters those that are directories. */
+  async entries(
+    directory: Directory,
+    way: readonly string[],
+    before: Seen | undefined,
+    enter: (name: string, kind: Named["kind"]) => Promise<Entered>,
+    isKept: (name: string, kind: Named["kind"]) => boolean = () => false,
+  ): Promise<{ leaves: Row[]; skipped: Skipped[]; directories: DraftBelow[] }> {
+    const leaves: Row[] = [];
+    const skipped: Skipped[] = [];
+    const directories: DraftBelow[] = [];
+    for (const { name, kind } of directory.entries()) {
+      if (isKept(name, kind)) continue;
+      const found = await this.look(directory, way, name, kind, before);
+      if (found.what === "leaf") leaves.push(found);
+      else if (found.what === "skipped") skipped.push({ name, why: found.why });
+      else if (found.what === "directory") {
+        const made = await enter(name, kind);
+        if (made !== undefined && "why" in made) skipped.push({ name, why: made.why });
+        else if (made !== undefined) directories.push({ name, ...made });
+      }
+    }
+    return { leaves, skipped, directories };
   }
 
   /** Keeps what was read, and the trees of a draft that are new; `kept` says what else a directory holds. */

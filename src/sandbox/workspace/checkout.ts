@@ -12,8 +12,6 @@ import {
   completed,
   type Draft,
   type DraftBelow,
-  isFresh,
-  isStamped,
   type Leaf,
   type Row,
   type Seen,
@@ -211,14 +209,8 @@ class Checkout {
     const stats = there.has(leaf.name) ? directory.look(leaf.name) : undefined;
     const row = seen?.rowOf(leaf.name) ?? 0;
     const old = seen?.leaves[row - 1];
-    const isCertain =
-      seen !== undefined &&
-      old !== undefined &&
-      stats !== undefined &&
-      isSame(old, leaf) &&
-      isStamped(seen.stamps, row, stats) &&
-      !isFresh(seen.stamps, row, seen.since);
-    if (isCertain) return stats;
+    const isCertain = old !== undefined && stats !== undefined && isSame(old, leaf);
+    if (isCertain && seen?.isUnchanged(row, stats) === true) return stats;
     if (had !== undefined && isSame(had, leaf)) return undefined;
     const kept = stats === undefined ? undefined : await placer.kept(directory, leaf, stats);
     if (kept !== undefined) return kept;

@@ -9,7 +9,7 @@ import {
   writeTree,
 } from "../../session/index.js";
 import { ConflictChoiceError, UnresolvedConflictsError } from "../error.js";
-import type { Trees } from "../trees.js";
+import type { Side, Trees } from "../trees.js";
 import { Deposit, diffTrees, edited, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
 import type { MergedTree } from "./merge.js";
 
@@ -46,10 +46,6 @@ const KINDS = [
   "kind",
   "link",
 ] as const;
-
-/** The entry of a side at a path: an entry of a tree without its name. */
-export type Side = Unnamed<TreeEntry>;
-type Unnamed<Entry> = Entry extends TreeEntry ? Omit<Entry, "name"> : never;
 
 /** An entry as the side of a conflict. */
 export function sideOf(entry: TreeEntry): Side {

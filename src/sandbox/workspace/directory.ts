@@ -17,9 +17,9 @@ import {
   statSync,
   unlinkSync,
 } from "node:fs";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { FileError, PathRefusedError } from "../error.js";
+import { FileError, missingFile, requireDirectory } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
 
 /**
@@ -165,10 +165,8 @@ export function entered(parent: Directory, name: string, path: string): Director
     return parent.open(name);
   } catch (error) {
     const there = parent.look(name);
-    if (there === undefined) throw missing(path, name);
-    if (there.isSymbolicLink()) throw new PathRefusedError(path, `${JSON.stringify(name)} is a link`);
-    if (!there.isDirectory())
-      throw new FileError("not-a-directory", path, `${JSON.stringify(name)} is not a directory`);
+    if (there === undefined) throw missingFile(path, name);
+    requireDirectory({ kind: kindOf(there) }, path, name);
     throw error;
   }
 }
@@ -199,14 +197,6 @@ export function made(parent: Directory, name: string, path: string): Directory {
     return directory;
   }
   throw new FileError("failed", path, `${JSON.stringify(name)} comes and goes`);
-}
-
-export function missing(path: string, name?: string): FileError {
-  return new FileError(
-    "missing",
-    path,
-    name === undefined ? "nothing is there" : `there is no ${JSON.stringify(name)}`,
-  );
 }
 
 /** A directory to look into; undefined when it is there no more, or why it cannot be looked into. */
@@ -295,6 +285,16 @@ export async function removeEntry(parent: Directory, name: string): Promise<void
       if (codeOf(error) !== "ENOENT") throw error;
     }
     return spare;
+  }
+}
+
+/** The same for a path that the host names. */
+export async function removePath(path: string): Promise<void> {
+  const parent = Directory.at(dirname(path));
+  try {
+    await removeEntry(parent, basename(path));
+  } finally {
+    parent.close();
   }
 }
 

@@ -10,7 +10,7 @@ import {
 import { defined } from "../../util/index.js";
 import { PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
-import { PIECE_BYTES, type Trees } from "../trees.js";
+import { PIECE_BYTES, type Side, type Trees } from "../trees.js";
 import { DIRECTORY_MODE } from "./directory.js";
 
 /** Every path of a tree with its entry, directories before what is in them. */
@@ -33,14 +33,16 @@ export async function* entriesOf(
   }
 }
 
-/** The entry of a tree at a path; undefined when there is nothing, or a link on the way. */
+/** The entry of a tree at a path; undefined when there is nothing, or a link on the way, of which `linked` is told. */
 export async function entryAt(
   trees: Trees,
   tree: Digest | null,
   path: string,
+  linked: () => void = () => {},
 ): Promise<TreeEntry | undefined> {
   let at: TreeEntry | undefined = { kind: "tree", name: "", mode: 0o755, digest: tree ?? EMPTY_TREE };
   for (const name of namesOf(path)) {
+    if (at?.kind === "link") linked();
     if (at?.kind !== "tree") return undefined;
     at = (await trees.tree(at.digest)).entries.find((entry) => entry.name === name);
   }
@@ -77,13 +79,10 @@ export async function totalsOf(trees: Trees, tree: Digest): Promise<Totals> {
   return totals;
 }
 
+export type FileEntry = TreeEntry & { readonly kind: "file" | "parts" };
+
 /** A new entry at a path; null removes the present one. */
-export type TreeEdit = { readonly path: string; readonly entry: Unnamed | null };
-type Unnamed = TreeEntry extends infer Entry
-  ? Entry extends TreeEntry
-    ? Omit<Entry, "name">
-    : never
-  : never;
+export type TreeEdit = { readonly path: string; readonly entry: Side | null };
 
 /**
  * A tree with some paths set and others taken away, one after the other. Directories on the way are made, in place of
@@ -252,22 +251,26 @@ export class Deposit {
   }
 
   /** Keeps a file, in pieces when it is long. */
-  async file(name: string, mode: number, bytes: Uint8Array): Promise<TreeEntry> {
-    if (bytes.length <= PIECE_BYTES)
-      return { kind: "file", name, mode, size: bytes.length, digest: await this.#keep(bytes) };
+  file(name: string, mode: number, bytes: Uint8Array): Promise<FileEntry> {
+    let at = 0;
+    return this.read(name, mode, bytes.length, async (size) => {
+      at += size;
+      return bytes.subarray(at - size, at);
+    });
+  }
+
+  /** Keeps a file whose bytes are taken as they come. Of a long one, no more than a piece need be in memory. */
+  async read(
+    name: string,
+    mode: number,
+    size: number,
+    take: (size: number) => Promise<Uint8Array>,
+  ): Promise<FileEntry> {
+    if (size <= PIECE_BYTES)
+      return { kind: "file", name, mode, size, digest: await this.#keep(await take(size)) };
     const parts: Digest[] = [];
-    for (let at = 0; at < bytes.length; at += PIECE_BYTES)
-      parts.push(await this.#keep(bytes.subarray(at, at + PIECE_BYTES)));
-    return this.parts(name, mode, bytes.length, parts);
-  }
-
-  /** Keeps one piece of a long file. */
-  piece(bytes: Uint8Array): Promise<Digest> {
-    return this.#keep(bytes);
-  }
-
-  /** A long file, whose pieces are kept. */
-  async parts(name: string, mode: number, size: number, parts: readonly Digest[]): Promise<TreeEntry> {
+    for (let left = size; left > 0; left -= PIECE_BYTES)
+      parts.push(await this.#keep(await take(Math.min(left, PIECE_BYTES))));
     return { kind: "parts", name, mode, size, digest: await this.#keep(Buffer.from(JSON.stringify(parts))) };
   }
 

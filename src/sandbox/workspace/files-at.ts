@@ -11,11 +11,11 @@ import {
 } from "../../session/index.js";
 import { FileError, PathRefusedError, UnmergedFilesError } from "../error.js";
 import { Lazy } from "../lazy.js";
-import { bytesOfName, namesOf } from "../path.js";
+import { bytesOfName } from "../path.js";
 import type { FileEntry } from "../sandbox.js";
 import { type BlobSpace, Trees } from "../trees.js";
 import { checkout } from "./checkout.js";
-import { diffTrees, entriesOf } from "./entries.js";
+import { diffTrees, entriesOf, entryAt } from "./entries.js";
 import { mergeTrees } from "./merge.js";
 import { type PatchOptions, patchOf } from "./patch.js";
 import { StatCache } from "./stat-cache.js";
@@ -146,15 +146,9 @@ class FilesAt implements WorkspaceFiles {
   }
 
   async #entry(path: string): Promise<TreeEntry | undefined> {
-    let at: TreeEntry | undefined = { kind: "tree", name: "", mode: 0o755, digest: await this.tree() };
-    for (const name of namesOf(path)) {
-      if (at.kind === "link") throw new PathRefusedError(path, "it goes through a link");
-      if (at.kind !== "tree") return undefined;
-      const { entries }: { entries: readonly TreeEntry[] } = await this.#trees.tree(at.digest);
-      at = entries.find((entry) => entry.name === name);
-      if (at === undefined) return undefined;
-    }
-    return at;
+    return entryAt(this.#trees, await this.tree(), path, () => {
+      throw new PathRefusedError(path, "it goes through a link");
+    });
   }
 }
 

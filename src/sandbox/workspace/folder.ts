@@ -1,7 +1,7 @@
 import { fchmodSync, fchownSync, readlinkSync, renameSync, type Stats } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { contentOf, modeOf } from "../check.js";
-import { FileError, PathRefusedError } from "../error.js";
+import { FileError, linkRefused, missingFile, PathRefusedError, requireFile } from "../error.js";
 import { namesOf, textOfName } from "../path.js";
 import type { FileEntry, SandboxFiles } from "../sandbox.js";
 import {
@@ -12,7 +12,6 @@ import {
   entered,
   kindOf,
   made,
-  missing,
   Pace,
   READ_FLAGS,
   removeEntry,
@@ -20,8 +19,6 @@ import {
   Turns,
 } from "./directory.js";
 
-/** Longer files are read in parts by anyone who needs them; a file can pretend any length. */
-const READ_BYTES = 512 * 1024 ** 2;
 const FILE_MODE = 0o644;
 
 /**
@@ -39,13 +36,11 @@ export class Folder implements SandboxFiles {
   read(path: string): Promise<Uint8Array> {
     return this.#at(path, {}, async (directory, name) => {
       if (name === undefined) throw new FileError("not-a-file", path, "it is a directory");
-      requireFile(directory.look(name), path);
+      requireFile(entryOf(name, directory.look(name)), path);
       const file = await open(directory.to(name), READ_FLAGS);
       try {
         // The file may have been replaced since the look: the open one counts.
-        const { size } = requireFile(await file.stat(), path);
-        if (size > READ_BYTES)
-          throw new FileError("failed", path, `it has ${size} bytes, too many to read at once`);
+        const { size } = requireFile(entryOf(name, await file.stat()), path);
         return await filled(file, size);
       } finally {
         await file.close();
@@ -112,7 +107,7 @@ export class Folder implements SandboxFiles {
   link(path: string): Promise<string> {
     return this.#at(path, {}, async (directory, name) => {
       const there = name === undefined ? directory.stat() : directory.look(name);
-      if (there === undefined) throw missing(path);
+      if (there === undefined) throw missingFile(path);
       if (name === undefined || !there.isSymbolicLink())
         throw new FileError("failed", path, "it is not a link");
       return textOfName(readlinkSync(directory.to(name), { encoding: "buffer" }));
@@ -133,7 +128,7 @@ export class Folder implements SandboxFiles {
   move(from: string, to: string): Promise<void> {
     return this.#at(from, {}, async (source, name) => {
       if (name === undefined) throw new PathRefusedError(from, "it is the workspace itself");
-      if (source.look(name) === undefined) throw missing(from);
+      if (source.look(name) === undefined) throw missingFile(from);
       const names = namesOf(to);
       const last = names.at(-1);
       if (last === undefined) throw new PathRefusedError(to, "it is the workspace itself");
@@ -206,18 +201,6 @@ async function filled(file: FileHandle, size: number): Promise<Uint8Array> {
   return bytes.subarray(0, length);
 }
 
-function requireFile(there: Stats | undefined, path: string): Stats {
-  if (there === undefined) throw missing(path);
-  if (there.isSymbolicLink()) throw new PathRefusedError(path, "it is a link, and links are not followed");
-  if (!there.isFile())
-    throw new FileError(
-      "not-a-file",
-      path,
-      there.isDirectory() ? "it is a directory" : "it is not a regular file",
-    );
-  return there;
-}
-
 function entryOf(name: string, there: Stats | undefined): FileEntry | undefined {
   if (there === undefined) return undefined;
   const kind = kindOf(there);
@@ -232,8 +215,8 @@ function isAbsence(error: FileError): boolean {
 function translated(error: unknown, path: string): unknown {
   const code = codeOf(error);
   if (code === undefined) return error;
-  if (code === "ENOENT") return missing(path);
-  if (code === "ELOOP") return new PathRefusedError(path, "it is a link, and links are not followed");
+  if (code === "ENOENT") return missingFile(path);
+  if (code === "ELOOP") return linkRefused(path);
   if (code === "ENOTDIR")
     return new FileError("not-a-directory", path, "a part of it is not a directory", error);
   if (code === "EISDIR") return new FileError("not-a-file", path, "it is a directory", error);

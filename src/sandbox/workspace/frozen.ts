@@ -6,7 +6,7 @@ import { identityOf, isDead, newOwner, thisProcess } from "../../store/index.js"
 import { FileError } from "../error.js";
 import type { Trees } from "../trees.js";
 import { checkout } from "./checkout.js";
-import { ATTEMPTS, codeOf, Directory, removeEntry } from "./directory.js";
+import { ATTEMPTS, codeOf, Directory, removeEntry, removePath } from "./directory.js";
 import { totalsOf } from "./entries.js";
 import { StatCache } from "./stat-cache.js";
 
@@ -193,28 +193,18 @@ export class FrozenShelf {
     }
   }
 
-  async #discard(name: string): Promise<void> {
-    const directory = Directory.at(join(this.#path, "new"));
-    try {
-      await removeEntry(directory, name);
-    } finally {
-      directory.close();
-    }
+  #discard(name: string): Promise<void> {
+    return removePath(join(this.#path, "new", name));
   }
 
   /** Checkouts from before the last start of this machine, if nobody touched it for a day (another one may share the folder). */
   async #forgetOthers(): Promise<void> {
     if (this.#host === undefined) return;
     const folder = dirname(this.#path);
-    const directory = Directory.at(folder);
-    try {
-      for (const name of await listed(folder)) {
-        if (name === basename(this.#path) || !isOfHost(name, this.#host)) continue;
-        const { mtimeMs } = await stat(join(folder, name, "sizes")).catch(() => ({ mtimeMs: 0 }));
-        if (Date.now() - mtimeMs > DAY_MS) await removeEntry(directory, name);
-      }
-    } finally {
-      directory.close();
+    for (const name of await listed(folder)) {
+      if (name === basename(this.#path) || !isOfHost(name, this.#host)) continue;
+      const { mtimeMs } = await stat(join(folder, name, "sizes")).catch(() => ({ mtimeMs: 0 }));
+      if (Date.now() - mtimeMs > DAY_MS) await removePath(join(folder, name));
     }
   }
 }

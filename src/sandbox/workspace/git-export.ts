@@ -1,6 +1,7 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import { type Digest, EMPTY_TREE, type TreeEntry } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { ByteReader } from "../byte-reader.js";
 import { ConflictedExportError, GitError } from "../error.js";
 import { bytesOfName } from "../path.js";
@@ -17,6 +18,7 @@ import {
   startGit,
 } from "./git.js";
 import { quoted } from "./patch.js";
+import type { Leaf } from "./stat-cache.js";
 import type { Step } from "./step.js";
 
 export type ExportOptions = {
@@ -74,7 +76,7 @@ export async function exportGit(
   if (options.onto !== undefined && onto === undefined)
     throw new GitError(attempt, `there is no commit ${JSON.stringify(options.onto)} in it`);
   const { author, signal } = options;
-  const writer = new FastImport(trees, found, attempt, { ref, force, signal });
+  const writer = new FastImport(trees, { repository: found, ref, attempt, force, signal });
   const commits: { session: string; commit: string }[] = [];
   let [before, head]: [Digest | undefined, string] = [undefined, ""];
   try {
@@ -129,16 +131,22 @@ async function requireFree({ directory }: Repository, ref: string, attempt: stri
 }
 
 export type GitAuthor = { readonly name: string; readonly email: string };
-type Leaf = Exclude<TreeEntry, { readonly kind: "tree" }>;
 
 const BUFFER_BYTES = 64 * 1024;
+
+/** Where commits go, and what is attempted with them. */
+type ImportTarget = {
+  readonly repository: Repository;
+  readonly ref: string;
+  readonly attempt: string;
+  readonly force: boolean;
+  readonly signal: AbortSignal | undefined;
+};
 
 /** Writes commits into a repository through one `git fast-import`: only what changed from step to step goes through it. */
 export class FastImport {
   readonly #trees: Trees;
-  readonly #repository: Repository;
-  readonly #attempt: string;
-  readonly #ref: string;
+  readonly #target: ImportTarget;
   readonly #git: RunningGit;
   readonly #answers: ByteReader;
   /** The marks of what was written, by digest, or by target for links. */
@@ -148,22 +156,12 @@ export class FastImport {
   #waiting: Uint8Array[] = [];
   #bytes = 0;
 
-  constructor(
-    trees: Trees,
-    repository: Repository,
-    attempt: string,
-    options: { readonly ref: string; readonly force: boolean; readonly signal: AbortSignal | undefined },
-  ) {
-    const { ref, force, signal } = options;
+  constructor(trees: Trees, target: ImportTarget) {
+    const { repository, force, signal } = target;
     this.#trees = trees;
-    this.#repository = repository;
-    this.#attempt = attempt;
-    this.#ref = ref;
+    this.#target = target;
     const args = ["fast-import", "--quiet", "--done", "--date-format=raw", ...(force ? ["--force"] : [])];
-    this.#git = startGit(
-      [`--git-dir=${repository.directory}`, ...args],
-      signal === undefined ? {} : { signal },
-    );
+    this.#git = startGit([`--git-dir=${repository.directory}`, ...args], defined({ signal }));
     this.#answers = readerOf(this.#git);
   }
 
@@ -179,12 +177,9 @@ export class FastImport {
    */
   async commit(
     step: Step,
-    {
-      before,
-      onto,
-      author,
-    }: { before: Digest | undefined; onto: string | undefined; author: GitAuthor | undefined },
+    after: { before: Digest | undefined; onto: string | undefined; author: GitAuthor | undefined },
   ): Promise<string> {
+    const { before, onto, author } = after;
     const isFirst = before === undefined;
     const changes = await this.#changes(before ?? null, step.tree);
     this.#mark += 1;
@@ -192,7 +187,7 @@ export class FastImport {
     const who = identOf(author, step);
     const message = Buffer.from(`${clean(step.message)}\n\nRath-Session: ${step.session}\n`, "utf8");
     await this.#say(
-      `commit ${this.#ref}\nmark :${mark}\nauthor ${who}\ncommitter ${who}\ndata ${message.length}\n`,
+      `commit ${this.#target.ref}\nmark :${mark}\nauthor ${who}\ncommitter ${who}\ndata ${message.length}\n`,
     );
     await this.#say(message);
     if (isFirst && onto !== undefined) await this.#say(`from ${onto}\n`);
@@ -200,7 +195,7 @@ export class FastImport {
     if (isFirst) await this.#say("deleteall\n");
     await this.#say(`${changes.join("")}\n`);
     if (isFirst && onto !== undefined && (await this.#isSame(mark, onto))) {
-      await this.#say(`reset ${this.#ref}\nfrom ${onto}\n\n`);
+      await this.#say(`reset ${this.#target.ref}\nfrom ${onto}\n\n`);
       return onto;
     }
     return this.#ask(`get-mark :${mark}\n`);
@@ -228,9 +223,9 @@ export class FastImport {
   }
 
   #refused(complaint: string): GitError {
-    if (!/not updating/i.test(complaint)) return new GitError(this.#attempt, complaint);
+    if (!/not updating/i.test(complaint)) return new GitError(this.#target.attempt, complaint);
     return new GitError(
-      this.#attempt,
+      this.#target.attempt,
       "the branch has commits that these do not come after",
       "choose another branch, or move this one all the same: { force: true }",
     );
@@ -312,7 +307,7 @@ export class FastImport {
 
   async #isSame(mark: number, onto: string): Promise<boolean> {
     const [, , tree] = (await this.#ask(`ls :${mark} ""\n`)).split(/[ \t]/);
-    const args = [`--git-dir=${this.#repository.directory}`, "rev-parse", `${onto}^{tree}`];
+    const args = [`--git-dir=${this.#target.repository.directory}`, "rev-parse", `${onto}^{tree}`];
     return tree === (await runGit(args)).output.toString("utf8").trim();
   }
 

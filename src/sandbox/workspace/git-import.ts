@@ -9,6 +9,7 @@ import { PIECE_BYTES, type Trees } from "../trees.js";
 import { closeTree, Deposit, type OpenTree, openAt, openTree } from "./entries.js";
 import {
   commitOf,
+  type GitOptions,
   isRefusedByGit,
   type Repository,
   readerOf,
@@ -53,14 +54,14 @@ export async function importGit(
       `look for it: git -C ${basename(found.path)} log --oneline`,
     );
   return inCleanRoom(found, async (room) => {
-    const reader = new CommitReader(trees, attempt, room, options.signal);
+    const reader = new CommitReader(trees, attempt, { ...room, ...options });
     const tree = await reader.read(id);
     return { tree, commit: id, files: reader.files, bytes: reader.bytes, skipped: reader.skipped };
   });
 }
 
-/** Arguments and environment for a git that sees the objects of a repository, and none of its configuration. */
-type Room = { readonly args: readonly string[]; readonly env: { readonly [name: string]: string } };
+/** For a git that sees the objects of a repository, and none of its configuration. */
+type Room = GitOptions & { readonly args: readonly string[] };
 
 async function inCleanRoom<Value>(
   repository: Repository,
@@ -94,24 +95,21 @@ class CommitReader {
   readonly skipped: { readonly path: string; readonly why: string }[] = [];
   readonly #attempt: string;
   readonly #room: Room;
-  readonly #signal: AbortSignal | undefined;
   readonly #deposit: Deposit;
   readonly #root = openTree();
   /** Where the bytes of each object go. */
   readonly #objects = new Map<string, Leaf[]>();
 
-  constructor(trees: Trees, attempt: string, room: Room, signal: AbortSignal | undefined) {
+  constructor(trees: Trees, attempt: string, room: Room) {
     this.#attempt = attempt;
     this.#room = room;
-    this.#signal = signal;
     this.#deposit = new Deposit(trees);
   }
 
   async read(commit: string): Promise<Digest> {
-    const listing = await runGit(
-      [...this.#room.args, "ls-tree", "-r", "-t", "-z", "--full-tree", commit],
-      this.#options(),
-    );
+    const { args } = this.#room;
+    const list = [...args, "ls-tree", "-r", "-t", "-z", "--full-tree", commit];
+    const listing = await runGit(list, this.#room);
     if (listing.code !== 0) throw new GitError(this.#attempt, listing.complaint || "git could not list it");
     for (let from = 0; from < listing.output.length; ) {
       const end = listing.output.indexOf(0, from);
@@ -158,7 +156,7 @@ class CommitReader {
 
   async #readObjects(): Promise<void> {
     if (this.#objects.size === 0) return;
-    const git = startGit([...this.#room.args, "cat-file", "--batch", "--buffer"], this.#options());
+    const git = startGit([...this.#room.args, "cat-file", "--batch", "--buffer"], this.#room);
     try {
       git.child.stdin.end([...this.#objects.keys(), ""].join("\n"));
       const output = readerOf(git);
@@ -178,25 +176,21 @@ class CommitReader {
     await git.ended;
   }
 
+  /** Reads an object once, for all the files and links that it is. */
   async #object(output: ByteReader, size: number, leaves: readonly Leaf[]): Promise<void> {
-    if (size <= PIECE_BYTES) {
-      const bytes = await output.take(size);
-      for (const leaf of leaves) await this.#put(leaf, size, bytes);
-      return;
+    // A long one is kept as it comes; no link leads that far.
+    const bytes = size <= PIECE_BYTES ? await output.take(size) : undefined;
+    const take = async (count: number): Promise<Buffer> => bytes ?? output.take(count);
+    const isKept = bytes === undefined || leaves.some(({ mode }) => mode !== "link");
+    const file = isKept ? await this.#deposit.read("", 0o644, size, take) : undefined;
+    for (const leaf of leaves) {
+      const { name, mode } = leaf;
+      if (mode !== "link" && file !== undefined)
+        this.#set(leaf, { ...file, name, mode: mode === "program" ? 0o755 : 0o644 }, size);
+      else if (bytes === undefined || size === 0 || size > LONGEST_TARGET || bytes.includes(0))
+        this.#drop(leaf);
+      else this.#set(leaf, { kind: "link", name, target: textOfName(bytes) }, 0);
     }
-    const parts: Digest[] = [];
-    for (let left = size; left > 0; left -= PIECE_BYTES)
-      parts.push(await this.#deposit.piece(await output.take(Math.min(left, PIECE_BYTES))));
-    for (const leaf of leaves)
-      if (leaf.mode === "link") this.#drop(leaf);
-      else this.#set(leaf, await this.#deposit.parts(leaf.name, modeOf(leaf), size, parts), size);
-  }
-
-  async #put(leaf: Leaf, size: number, bytes: Buffer): Promise<void> {
-    if (leaf.mode !== "link")
-      return this.#set(leaf, await this.#deposit.file(leaf.name, modeOf(leaf), bytes), size);
-    if (size === 0 || size > LONGEST_TARGET || bytes.includes(0)) return this.#drop(leaf);
-    this.#set(leaf, { kind: "link", name: leaf.name, target: textOfName(bytes) }, 0);
   }
 
   #set({ directory, name }: Leaf, entry: TreeEntry, size: number): void {
@@ -209,12 +203,4 @@ class CommitReader {
     directory.entries.delete(name);
     this.skipped.push({ path, why: "it is a link that leads nowhere" });
   }
-
-  #options(): { env: Room["env"]; signal?: AbortSignal } {
-    return { env: this.#room.env, ...(this.#signal && { signal: this.#signal }) };
-  }
-}
-
-function modeOf(leaf: Leaf): number {
-  return leaf.mode === "program" ? 0o755 : 0o644;
 }

@@ -2,6 +2,7 @@ import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { devNull } from "node:os";
 import { basename, dirname, resolve } from "node:path";
+import { defined } from "../../util/index.js";
 import { ByteReader } from "../byte-reader.js";
 import { GitError, GitUnavailableError } from "../error.js";
 
@@ -59,11 +60,16 @@ export type RunningGit = {
 /** Starts git without anything of this machine's or the repository's configuration that runs programs. */
 export function startGit(args: readonly string[], options: GitOptions = {}): RunningGit {
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
+  // Of our variables, git gets those that say where programs and temporary files are.
+  const { PATH, SystemRoot, TMPDIR, TEMP } = process.env;
+  const late = AbortSignal.timeout(WALL_MS);
   const child = spawn("git", ["--no-pager", ...settings, ...args], {
     cwd: options.directory ?? "/",
-    env: { ...inherited(), ...ENVIRONMENT, ...options.env },
+    env: { ...defined({ PATH, SystemRoot, TMPDIR, TEMP }), ...ENVIRONMENT, ...options.env },
     stdio: "pipe",
     windowsHide: true,
+    signal: options.signal === undefined ? late : AbortSignal.any([late, options.signal]),
+    killSignal: "SIGKILL",
   });
   // Anyone who writes to a git that has ended finds out by how it ended.
   child.stdin.on("error", () => undefined);
@@ -74,26 +80,12 @@ export function startGit(args: readonly string[], options: GitOptions = {}): Run
     child.stderr.on("data", (bytes: Buffer) => {
       if (complaint.length < STDERR_BYTES) complaint += bytes.toString("utf8");
     });
-    const end = (why: string): void => {
-      child.kill("SIGKILL");
-      rejected(new GitError(`run git ${args[0]}`, why));
-    };
-    const timer = setTimeout(() => end(`it took more than ${WALL_MS / 60_000} minutes`), WALL_MS);
-    const abort = (): void => end("it was cancelled");
-    options.signal?.addEventListener("abort", abort, { once: true });
-    const settle = (): void => {
-      clearTimeout(timer);
-      options.signal?.removeEventListener("abort", abort);
-    };
     child.once("error", (error: NodeJS.ErrnoException) => {
-      settle();
-      rejected(error.code === "ENOENT" ? missing(options.directory, error) : error);
+      const why = late.aborted ? `it took more than ${WALL_MS / 60_000} minutes` : "it was cancelled";
+      if (error.code === "ABORT_ERR") rejected(new GitError(`run git ${args[0]}`, why));
+      else rejected(error.code === "ENOENT" ? missing(options.directory, error) : error);
     });
-    child.once("close", (code) => {
-      settle();
-      resolved({ code, complaint: complaint.trim() });
-    });
-    if (options.signal?.aborted === true) abort();
+    child.once("close", (code) => resolved({ code, complaint: complaint.trim() }));
   });
   // Someone who stopped reading may not wait for the end.
   ended.catch(() => undefined);
@@ -155,16 +147,6 @@ export async function commitOf(repository: Repository, name: string): Promise<st
   ]);
   const id = output.toString("utf8").trim();
   return code === 0 && /^[0-9a-f]{40,64}$/.test(id) ? id : undefined;
-}
-
-/** The variables that git needs: where programs are. */
-function inherited(): { [name: string]: string } {
-  const env: { [name: string]: string } = {};
-  for (const name of ["PATH", "SystemRoot", "TMPDIR", "TEMP"]) {
-    const value = process.env[name];
-    if (value !== undefined) env[name] = value;
-  }
-  return env;
 }
 
 /** A directory that is not there looks like a program that is not there. */

@@ -13,7 +13,7 @@ import { SnapshotLimitError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees, ZERO_PIECE } from "../trees.js";
 import { codeOf, type Directory, type Kind, kindOf, type Pace, READ_FLAGS } from "./directory.js";
-import { isFresh, isStamped, type Leaf, type Seen } from "./stat-cache.js";
+import type { Leaf, Seen } from "./stat-cache.js";
 
 const BATCH_BYTES = 8 * 1024 ** 2;
 const BATCH_BLOBS = 8_192;
@@ -78,13 +78,8 @@ export class Intake {
         kind = kindOf(stats);
       }
       const old = row > 0 ? before?.leaves[row - 1] : undefined;
-      const isKnown =
-        before !== undefined &&
-        stats !== undefined &&
-        old !== undefined &&
-        isStamped(before.stamps, row, stats) &&
-        !isFresh(before.stamps, row, before.since);
-      if (isKnown) return { what: "leaf", leaf: old, stats };
+      if (stats !== undefined && old !== undefined && before?.isUnchanged(row, stats) === true)
+        return { what: "leaf", leaf: old, stats };
       if (kind === "directory") return { what: "directory" };
       if (kind === "other") return { what: "skipped", why: `it is ${wordFor(stats)}` };
       const found =

@@ -1,15 +1,11 @@
 import { type Digest, EMPTY_TREE, type PathChange, type Tree, type TreeEntry } from "../../session/index.js";
 import type { Trees } from "../trees.js";
 import { type Conflict, type ConflictKind, sideOf } from "./conflict.js";
-import { Deposit, diffTrees, isSame, textOf } from "./entries.js";
+import { Deposit, diffTrees, type FileEntry, isSame, textOf } from "./entries.js";
 import { mergeText } from "./text-merge.js";
 
 /** The trees of a merge: what the sides have in common, and what each made of it. null is a workspace without files. */
-export type MergeSides = {
-  readonly base: Digest | null;
-  readonly ours: Digest | null;
-  readonly theirs: Digest | null;
-};
+export type MergeSides = Three<Digest | null>;
 
 /**
  * The outcome of a merge. A path in conflict holds the text with markers where both sides are text, and otherwise what ours
@@ -30,22 +26,17 @@ export type MergedTree = {
  */
 export async function mergeTrees(trees: Trees, sides: MergeSides): Promise<MergedTree> {
   const merge = new TreeMerge(trees);
-  const tree = await merge.root({
-    base: sides.base ?? EMPTY_TREE,
-    ours: sides.ours ?? EMPTY_TREE,
-    theirs: sides.theirs ?? EMPTY_TREE,
-  });
+  const tree = await merge.root(three(sides, (side) => side ?? EMPTY_TREE));
   return {
     tree,
     paths: await diffTrees(trees, sides.ours, tree),
     conflicts: merge.conflicts.sort((one, other) => (one.path < other.path ? -1 : 1)),
-    sides: { base: sides.base, ours: sides.ours, theirs: sides.theirs },
+    sides: three(sides, (side) => side),
   };
 }
 
 type Entries = Three<TreeEntry | undefined>;
 type Directory = TreeEntry & { readonly kind: "tree" };
-type File = TreeEntry & { readonly kind: "file" | "parts" };
 
 /** A directory that is being merged: its entries so far, and those still to come. */
 type Frame = {
@@ -71,16 +62,8 @@ class TreeMerge {
   async root(ids: Three<Digest>): Promise<Digest> {
     const settled = winner(ids, (one, other) => one === other);
     if (settled !== undefined) return ids[settled];
-    const roots = {
-      base: await this.#trees.tree(ids.base),
-      ours: await this.#trees.tree(ids.ours),
-      theirs: await this.#trees.tree(ids.theirs),
-    };
-    const exclude = mergeSets({
-      base: roots.base.exclude,
-      ours: roots.ours.exclude,
-      theirs: roots.theirs.exclude,
-    });
+    const roots = await allThree(three(ids, (id) => this.#trees.tree(id)));
+    const exclude = mergeSets(three(roots, (root) => root.exclude));
     // A stack of our own: paths may be as deep as a path is long.
     const root: Frame = { path: "", name: "", of: NOTHING, waiting: waitingOf(roots), merged: [] };
     const open = [root];
@@ -128,7 +111,7 @@ class TreeMerge {
   }
 
   /** Content and mode are merged apart: one side may have changed the one and the other the other. */
-  async #file(path: string, entries: Entries, ours: File, theirs: File): Promise<TreeEntry> {
+  async #file(path: string, entries: Entries, ours: FileEntry, theirs: FileEntry): Promise<TreeEntry> {
     const base = isFile(entries.base) ? entries.base : undefined;
     const files = { base, ours, theirs };
     const modeOf = winner(files, (one, other) => one?.mode === other?.mode);
@@ -141,11 +124,9 @@ class TreeMerge {
       if (modeOf === undefined) this.#conflict(path, "mode", entries);
       return { ...(files[contentOf] ?? ours), mode };
     }
-    const texts = {
-      base: await textOf(this.#trees, base),
-      ours: await textOf(this.#trees, ours),
-      theirs: await textOf(this.#trees, theirs),
-    };
+    const texts = await allThree(
+      three<FileEntry | undefined, Promise<string | undefined>>(files, (file) => textOf(this.#trees, file)),
+    );
     if (
       texts.ours === undefined ||
       texts.theirs === undefined ||
@@ -164,12 +145,10 @@ class TreeMerge {
   /** The entry of a directory whose own entries are merged; undefined when it is deleted. */
   async #directory(frame: Frame, tree: Tree): Promise<TreeEntry | undefined> {
     const { path, name, of } = frame;
-    const [base, ours, theirs] = [of.base, of.ours, of.theirs].map((entry) =>
-      isDirectory(entry) ? entry : undefined,
-    );
+    const modes = three(of, (entry) => (isDirectory(entry) ? entry : undefined));
+    const { base, ours, theirs } = modes;
     const known = [base, ours, theirs].flatMap((entry) => entry?.digest ?? []);
     if (ours !== undefined && theirs !== undefined) {
-      const modes = { base, ours, theirs };
       const settled = winner(modes, (one, other) => one?.mode === other?.mode);
       if (settled === undefined) this.#conflict(path, "mode", of);
       const mode = modes[settled ?? "ours"]?.mode ?? ours.mode;
@@ -183,14 +162,8 @@ class TreeMerge {
     return this.#conflict(path, ours === undefined ? "delete-modify" : "modify-delete", of);
   }
 
-  async #treesOf(entries: Entries): Promise<Three<Tree>> {
-    const read = (entry: TreeEntry | undefined): Promise<Tree> =>
-      this.#trees.tree(isDirectory(entry) ? entry.digest : null);
-    return {
-      base: await read(entries.base),
-      ours: await read(entries.ours),
-      theirs: await read(entries.theirs),
-    };
+  #treesOf(entries: Entries): Promise<Three<Tree>> {
+    return allThree(three(entries, (entry) => this.#trees.tree(isDirectory(entry) ? entry.digest : null)));
   }
 
   /** Notes a conflict, and answers with what stands there meanwhile. */
@@ -226,12 +199,21 @@ function isDirectory(entry: TreeEntry | undefined): entry is Directory {
   return entry?.kind === "tree";
 }
 
-function isFile(entry: TreeEntry | undefined): entry is File {
+function isFile(entry: TreeEntry | undefined): entry is FileEntry {
   return entry?.kind === "file" || entry?.kind === "parts";
 }
 
 /** A value for each side of a merge. */
-export type Three<Thing> = { readonly base: Thing; readonly ours: Thing; readonly theirs: Thing };
+type Three<Thing> = { readonly base: Thing; readonly ours: Thing; readonly theirs: Thing };
+
+function three<From, To>({ base, ours, theirs }: Three<From>, map: (one: From) => To): Three<To> {
+  return { base: map(base), ours: map(ours), theirs: map(theirs) };
+}
+
+async function allThree<Thing>({ base, ours, theirs }: Three<Promise<Thing>>): Promise<Three<Thing>> {
+  const [one, two, other] = await Promise.all([base, ours, theirs]);
+  return { base: one, ours: two, theirs: other };
+}
 
 /** The side that is right, when the sides agree or only one of them changed anything. */
 export function winner<Thing>(

@@ -26,7 +26,7 @@ export type Hunk = {
 };
 export type HunkLine = { readonly sign: " " | "-" | "+"; readonly text: string };
 
-/** A place in a patch that is not what a patch looks like. */
+/** A line of a patch that is not what a patch looks like, or does not fit. */
 export type PatchMistake = { readonly line: number; readonly why: string };
 
 /**
@@ -235,7 +235,7 @@ function bothNames(text: string): string | undefined {
 
 /** Where a hunk went: the line of the file that was, how far that is from where it should have gone, and how well it fits. */
 export type PlacedHunk = { readonly at: number; readonly offset: number; readonly fuzz: number };
-export type UnfitHunk = { readonly hunk: number; readonly line: number; readonly why: string };
+export type UnfitHunk = PatchMistake & { readonly hunk: number };
 
 /** The bytes with all hunks applied, or which of them do not fit. */
 export function fitted(

@@ -14,11 +14,11 @@ import type { Digest } from "../../session/index.js";
 import { campaign } from "../../session/testing/campaign.js";
 import { bytesOfName, textOfName } from "../path.js";
 import type { Trees } from "../trees.js";
-import { patchTree } from "./apply-patch.js";
 import { entriesOf } from "./entries.js";
 import { type PatchOptions, patchOf } from "./patch.js";
 import { arbitraryDeeds, arbitraryGarden, done } from "./testing/arbitrary-tree.js";
 import { folder, gitBytes, hasGit } from "./testing/git.js";
+import { patchTree } from "./testing/patch-tree.js";
 import { type Garden, memoryTrees, type Plant, planted } from "./testing/planted.js";
 
 async function patched(before: Garden, after: Garden, options?: PatchOptions): Promise<string> {

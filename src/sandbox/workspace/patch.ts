@@ -3,6 +3,7 @@ import type { Digest, TreeEntry } from "../../session/index.js";
 import { bytesOfName, namesOf } from "../path.js";
 import type { Trees } from "../trees.js";
 import { diffTrees, entryAt, isSame, textOf } from "./entries.js";
+import type { Leaf } from "./stat-cache.js";
 import { changedLines, type LineChange, linesOf } from "./text-merge.js";
 
 export type PatchOptions = {
@@ -41,7 +42,6 @@ export async function patchOf(
 }
 
 const NO_ID = "0".repeat(40);
-type Leaf = Exclude<TreeEntry, { readonly kind: "tree" }>;
 
 function leaf(entry: TreeEntry | undefined): Leaf | undefined {
   return entry?.kind === "tree" ? undefined : entry;

@@ -65,7 +65,7 @@ export class Seen {
   /** Whether looking at the stamps is enough to know that nothing changed in it. */
   readonly certain: boolean;
 
-  constructor(from: Omit<Seen, "names" | "files" | "bytes" | "certain" | "rowOf">) {
+  constructor(from: Omit<Seen, "names" | "files" | "bytes" | "certain" | "rowOf" | "isUnchanged">) {
     this.device = from.device;
     this.leaves = from.leaves;
     this.names = from.leaves.map(({ name }) => name);
@@ -92,6 +92,11 @@ export class Seen {
     this.certain = certain;
   }
 
+  /** Whether a row certainly looks as it was seen. */
+  isUnchanged(row: number, stats: Stats): boolean {
+    return isStamped(this.stamps, row, stats) && !isFresh(this.stamps, row, this.since);
+  }
+
   /** The row of a leaf in `stamps`, or 0 when there is no such leaf. */
   rowOf(name: string): number {
     let [low, high] = [0, this.names.length - 1];
@@ -109,7 +114,7 @@ export class Seen {
 /** How many numbers a stamp has. */
 export const STAMP = 5;
 
-export function stamp(stamps: Float64Array, row: number, stats: Stats): void {
+function stamp(stamps: Float64Array, row: number, stats: Stats): void {
   const at = row * STAMP;
   stamps[at] = stats.size;
   stamps[at + 1] = stats.mtimeMs;
@@ -118,7 +123,7 @@ export function stamp(stamps: Float64Array, row: number, stats: Stats): void {
   stamps[at + 4] = stats.mode;
 }
 
-export function isStamped(stamps: Float64Array, row: number, stats: Stats): boolean {
+function isStamped(stamps: Float64Array, row: number, stats: Stats): boolean {
   const at = row * STAMP;
   return (
     stamps[at + 2] === stats.ctimeMs &&
@@ -129,11 +134,6 @@ export function isStamped(stamps: Float64Array, row: number, stats: Stats): bool
   );
 }
 
-/** Makes a stamp one that nothing has. */
-export function unstamp(stamps: Float64Array, row: number): void {
-  stamps.fill(Number.NaN, row * STAMP, (row + 1) * STAMP);
-}
-
 /** How far the clock that files are stamped by may be behind: it ticks every 10 ms at the slowest. */
 const TICK_MS = 20;
 const SECONDS_MS = 2_000;
@@ -142,7 +142,7 @@ const SECONDS_MS = 2_000;
  * Whether something could be changed after this time and keep this stamp. The time of change is what counts: no program can
  * set it. A time without a fraction may come from a file system that counts in seconds.
  */
-export function isFresh(stamps: Float64Array, row: number, since: number): boolean {
+function isFresh(stamps: Float64Array, row: number, since: number): boolean {
   const changed = stamps[row * STAMP + 2] as number;
   // Also true for NaN.
   return !(changed < since - (changed % 1000 === 0 ? SECONDS_MS : TICK_MS));
@@ -186,7 +186,7 @@ export function completed(
   const stamps = new Float64Array((rows.length + 1) * STAMP);
   [{ stats: looked.stats }, ...rows].forEach(({ stats }, row) => {
     // On another device: a mount point, which the stamp of the directory does not cover.
-    if (stats === undefined || stats.dev !== looked.device) unstamp(stamps, row);
+    if (stats?.dev !== looked.device) stamps.fill(Number.NaN, row * STAMP, (row + 1) * STAMP);
     else stamp(stamps, row, stats);
   });
   return new Seen({

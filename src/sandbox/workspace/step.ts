@@ -93,19 +93,20 @@ function messageOf(fact: Fact, calls: ReadonlyMap<FactId, Fact>, session: Sessio
       return subject(`Import ${textOf(fact.source) ?? "files"}`);
     case "workspace-merge":
       return of === undefined ? subject(`Merge the files of branches into ${session.branch}`) : callOf(of);
-    case "workspace-resolve": {
-      const why = textOf(fact.why);
-      return subject("Resolve conflicts") + (why === undefined ? "" : `\n\n${why}`);
-    }
-    case "branch-merge": {
-      const why = textOf(fact.why);
-      return subject(`Merge branches into ${session.branch}`) + (why === undefined ? "" : `\n\n${why}`);
-    }
+    case "workspace-resolve":
+      return explained("Resolve conflicts", fact.why);
+    case "branch-merge":
+      return explained(`Merge branches into ${session.branch}`, fact.why);
     case "session-detach":
       return subject(`Begin with the files of ${fact.from.slice(0, 12)}`);
     default:
       return of === undefined ? changeOf(fact) : callOf(of);
   }
+}
+
+function explained(text: string, reason: unknown): string {
+  const why = textOf(reason);
+  return subject(text) + (why === undefined ? "" : `\n\n${why}`);
 }
 
 /** "write src/index.ts", "shell npm test": the name of the call, and what of its input says most. */

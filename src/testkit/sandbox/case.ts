@@ -13,7 +13,7 @@ import type {
 } from "../../sandbox/index.js";
 import { Trees } from "../../sandbox/index.js";
 import { type Digest, digestOf } from "../../session/index.js";
-import { type ConformanceCase, caseOf, refusedWith, within } from "../runner.js";
+import { type ConformanceCase, caseOf, refusedWith, until, within } from "../runner.js";
 
 /** The subject of the suite. */
 export type SandboxPlace = {
@@ -113,6 +113,11 @@ export async function done(
   const { outcome, code, out, err, why } = await run(sandbox, command, options);
   deepStrictEqual({ outcome, code, err, why }, { outcome: "ok", code: 0, err: "", why: undefined });
   return out;
+}
+
+/** Waits until a command has made the file "began". */
+export async function begun(sandbox: Sandbox): Promise<void> {
+  await until("the beginning of the command", async () => (await sandbox.files.stat("began")) !== undefined);
 }
 
 /** The names of the entries of a directory. */

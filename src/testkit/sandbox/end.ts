@@ -1,7 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import type { Execution, Sandbox } from "../../sandbox/index.js";
+import type { Execution } from "../../sandbox/index.js";
 import { skip, sleep, until, within } from "../runner.js";
-import { check, done, ended, isTold, namesIn, promise, run, type SandboxCase } from "./case.js";
+import { begun, check, done, ended, isTold, namesIn, promise, run, type SandboxCase } from "./case.js";
 import { longTime, processesWith } from "./processes.js";
 import { watching } from "./stream.js";
 
@@ -158,11 +158,6 @@ export const endCases: readonly SandboxCase[] = [
     equal(await done(sandbox, "kill $(cat process) && echo on"), "on\n");
   }),
 ];
-
-/** Waits until the command has made its first file. */
-async function begun(sandbox: Sandbox): Promise<void> {
-  await until("the beginning of the command", async () => (await sandbox.files.stat("began")) !== undefined);
-}
 
 async function isRunning(execution: Execution): Promise<boolean> {
   return Promise.race([execution.result.then(() => false), sleep(50).then(() => true)]);

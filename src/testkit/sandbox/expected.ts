@@ -1,4 +1,4 @@
-import { PIECE_BYTES, type Trees } from "../../sandbox/index.js";
+import { entriesOf, PIECE_BYTES, type Trees } from "../../sandbox/index.js";
 import { type Digest, digestOf, type TreeEntry, writeTree } from "../../session/index.js";
 
 /** Files as a test writes them down. */
@@ -36,18 +36,11 @@ export async function readAll(
   id: Digest,
 ): Promise<{ files: number; bytes: number; trees: Set<Digest> }> {
   const total = { files: 0, bytes: 0, trees: new Set<Digest>([id]) };
-  const todo = [id];
-  for (let one = todo.pop(); one !== undefined; one = todo.pop()) {
-    for (const entry of (await trees.tree(one)).entries) {
-      if (entry.kind === "tree") {
-        total.trees.add(entry.digest);
-        todo.push(entry.digest);
-      } else {
-        total.files += 1;
-        if (entry.kind === "link") continue;
-        for await (const piece of trees.pieces(entry)) total.bytes += piece.length;
-      }
-    }
+  for await (const { entry } of entriesOf(trees, id)) {
+    if (entry.kind === "tree") total.trees.add(entry.digest);
+    else total.files += 1;
+    if (entry.kind === "tree" || entry.kind === "link") continue;
+    for await (const piece of trees.pieces(entry)) total.bytes += piece.length;
   }
   return total;
 }

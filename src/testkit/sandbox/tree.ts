@@ -3,9 +3,10 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PIECE_BYTES } from "../../sandbox/index.js";
 import { digestOf, EMPTY_TREE } from "../../session/index.js";
-import { skip, until, within } from "../runner.js";
+import { skip, within } from "../runner.js";
 import {
   type Bench,
+  begun,
   check,
   done,
   ended,
@@ -198,7 +199,7 @@ export const treeCases: readonly SandboxCase[] = [
 
 export const restoreCases: readonly SandboxCase[] = [
   promise("[R1] a restored workspace is exactly what the tree says, modes included", async (bench) => {
-    const { sandbox, tree } = await begun(bench);
+    const { sandbox, tree } = await filled(bench);
     await done(
       sandbox,
       "echo changed > a.txt; rm run.sh; mkdir -p more/deep; echo > more/deep/x; echo > dir/extra; chmod 777 dir dir/b.txt; rm link; mv empty full; echo > full/y",
@@ -209,7 +210,7 @@ export const restoreCases: readonly SandboxCase[] = [
   }),
 
   promise("[R2] files, directories and links take each other's place", async (bench) => {
-    const { sandbox, tree } = await begun(bench);
+    const { sandbox, tree } = await filled(bench);
     await done(
       sandbox,
       "rm -r a.txt dir empty link; mkdir -p a.txt/b; echo > a.txt/b/c; echo > dir; ln -s dir empty; mkdir link; echo > link/x; rm run.sh; ln -s a.txt run.sh",
@@ -223,7 +224,7 @@ export const restoreCases: readonly SandboxCase[] = [
   }),
 
   promise("[R3] a restore follows no link that was planted, inside or out", async (bench) => {
-    const { sandbox, tree } = await begun(bench);
+    const { sandbox, tree } = await filled(bench);
     await onHost(async (folder) => {
       writeFileSync(join(folder, "b.txt"), "of the host");
       await done(sandbox, [
@@ -250,7 +251,7 @@ export const restoreCases: readonly SandboxCase[] = [
   }),
 
   promise("[R4] no tree is an empty workspace", async (bench) => {
-    const { sandbox } = await begun(bench);
+    const { sandbox } = await filled(bench);
     await sandbox.restore(null);
     deepStrictEqual(await sandbox.files.list(), []);
     equal((await sandbox.snapshot()).tree, EMPTY_TREE);
@@ -258,7 +259,7 @@ export const restoreCases: readonly SandboxCase[] = [
   }),
 
   promise("[R5] what nobody may write to or look into is restored all the same", async (bench) => {
-    const { sandbox, tree } = await begun(bench);
+    const { sandbox, tree } = await filled(bench);
     await done(
       sandbox,
       "mkdir -p shut/in; echo > shut/in/x; chmod 000 shut/in/x; chmod 555 shut/in; chmod 555 shut; chmod 500 dir; chmod 000 a.txt empty",
@@ -274,7 +275,7 @@ export const restoreCases: readonly SandboxCase[] = [
   }),
 
   promise("[R6] a tree that is not kept is refused, and the files stay", async (bench) => {
-    const { sandbox, tree } = await begun(bench);
+    const { sandbox, tree } = await filled(bench);
     await refused("file-withheld", "a tree that is not there", () => sandbox.restore(digestOf("no tree")));
     equal((await sandbox.snapshot()).tree, tree);
     equal(await done(sandbox, "cat dir/b.txt"), "b");
@@ -285,10 +286,7 @@ export const restoreCases: readonly SandboxCase[] = [
     const { tree } = await sandbox.snapshot();
     await sandbox.files.remove("go");
     const execution = sandbox.exec("echo > began; until [ -e go ]; do sleep 0.02; done; cat go");
-    await until(
-      "the beginning of the command",
-      async () => (await sandbox.files.stat("began")) !== undefined,
-    );
+    await begun(sandbox);
     await sandbox.restore(tree);
     const { outcome, out } = await ended(execution);
     deepStrictEqual([outcome, out], ["ok", "go\n"]);
@@ -326,7 +324,7 @@ const files = {
 const shown = "a\nran\nb.:\na.txt\ndir\nempty\nlink\nrun.sh\n\ndir:\nb.txt\n\nempty:\n";
 
 /** A sandbox with files of all kinds, and the tree they are. */
-async function begun({ open }: Bench) {
+async function filled({ open }: Bench) {
   const sandbox = await open();
   await done(
     sandbox,
@@ -416,10 +414,7 @@ export const forkCases: readonly SandboxCase[] = [
 
   check("[Y5] processes are not forked: a fork begins at rest", async (sandbox, { own }) => {
     const execution = sandbox.exec("echo > began; until [ -e go ]; do sleep 0.02; done; echo late > late");
-    await until(
-      "the beginning of the command",
-      async () => (await sandbox.files.stat("began")) !== undefined,
-    );
+    await begun(sandbox);
     const fork = own(await sandbox.fork({ id: newId() }));
     await fork.files.write("go", "");
     await sandbox.files.write("go", "");

@@ -239,10 +239,8 @@ export const alsoCases: readonly StoreCase[] = [
 
 /** Checks where all names stand, and what loads there. */
 async function standsAt(store: Store, expected: { readonly [name: string]: Session }): Promise<void> {
-  deepStrictEqual(
-    (await store.names()).map(({ name }) => name),
-    Object.keys(expected).sort(),
-  );
+  const names = (await store.names()).map(({ name }) => name);
+  deepStrictEqual(names, Object.keys(expected).sort());
   for (const [name, session] of Object.entries(expected)) same(await store.load(name), session);
 }
 
