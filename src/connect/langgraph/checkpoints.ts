@@ -14,10 +14,8 @@ import type { Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
 import { CheckpointUnreadableError, SaverInputError, ThreadMismatchError } from "./error.js";
 import { type Dumped, dumpedOf, type Entry, entryOf, type Held, heldOf } from "./held.js";
-
 import type { Ledger } from "./ledger.js";
 import { nameOfThread, type Put, type PutWrites, threadIn, threadOfName } from "./note.js";
-
 import { lastOf, SILENCE, type Spot, type Write } from "./spot.js";
 import { Thread, type ThreadSettings } from "./thread.js";
 

@@ -1,18 +1,16 @@
-import {
-  type Content,
-  canonical,
-  type Fact,
-  type FactInput,
-  isPrincipal,
-  type Json,
-  type Part,
-  type Principal,
-  type PrincipalKind,
-  type Session,
-  type Stamped,
-  type Usage,
-  Withheld,
+import type {
+  Content,
+  Fact,
+  FactInput,
+  Json,
+  Part,
+  Principal,
+  PrincipalKind,
+  Session,
+  Stamped,
+  Usage,
 } from "../../session/index.js";
+import { canonical, isPrincipal, Withheld } from "../../session/index.js";
 
 type Fields = { readonly [key: string]: Json };
 

@@ -2,7 +2,6 @@ import type { FetchLike, JsonSchemaValidator, Transport } from "@modelcontextpro
 import { MissingPackageError } from "../../agent/model/index.js";
 import { type Loss, McpConnectError } from "./error.js";
 import { authorizedFetch, limitedFetch, valuesOf } from "./http.js";
-
 import { type Breach, pause, timed } from "./limits.js";
 import { type Fields, type Helper, Link, type LinkOptions } from "./link.js";
 import { type AddressPeer, commandOf } from "./peer.js";

@@ -3,7 +3,6 @@ import { BackendError, MemoryRefusedError } from "../../memory/index.js";
 import { addressIn, addressOf, fileOf, keptIn, memoryAt } from "./address.js";
 import { VikingClient } from "./client.js";
 import type { VikingMatch } from "./entry.js";
-
 import { settingsOf, type VikingOptions } from "./http.js";
 
 /** OpenViking as a backend, and as itself. */

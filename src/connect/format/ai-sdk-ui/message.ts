@@ -1,9 +1,9 @@
 import type { FactId, Failure, Json, Part, Role } from "../../../session/index.js";
 import { canonical, digestOf } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
+import type { Fields } from "../fields.js";
 import {
   FieldReader,
-  type Fields,
   fieldsIn,
   fieldsOf,
   isFields,

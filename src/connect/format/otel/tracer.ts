@@ -3,7 +3,6 @@ import { defined } from "../../../util/index.js";
 import type { Subject } from "../exchange.js";
 import { GEN_AI, OPERATION, OURS, SESSION } from "./conventions.js";
 import { callAttributes, type Detail, errorOf, eventOf, memoryOf, outcomeAttributes } from "./describe.js";
-
 import type { Attributes, Span } from "./span.js";
 import { CLIENT, INTERNAL, later, nanosecondsOf, spanIdOf, traceIdOf } from "./span.js";
 

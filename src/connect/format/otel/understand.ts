@@ -13,7 +13,6 @@ import {
   SESSION,
 } from "./conventions.js";
 import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools, flatMessages, flatTools } from "./dialect.js";
-
 import type { ReadSpan } from "./parse.js";
 
 export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory" | "fork" | "merge" | "step";

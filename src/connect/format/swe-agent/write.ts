@@ -1,17 +1,15 @@
 import type { Json } from "../../../session/index.js";
 import { ExportError, type ExportFormat, type Subject } from "../exchange.js";
-
 import { type Fields, isFields, listOf } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Told } from "../trajectory/line.js";
 import { acceptedIn } from "../trajectory/patch.js";
+import type { Action, Turn } from "../trajectory/turn.js";
 import {
-  type Action,
   errorText,
   instructionsOf,
   outcomeOf,
   plain,
-  type Turn,
   textOf,
   thoughtsOf,
   turnsOf,

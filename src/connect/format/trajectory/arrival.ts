@@ -1,19 +1,17 @@
-import {
-  type Content,
-  canonical,
-  digestOf,
-  type Fact,
-  type FactId,
-  type FactInput,
-  type Failure,
-  type Json,
-  type Part,
-  type Principal,
-  type Role,
-  type Session,
-  transcriptView,
-  type Usage,
+import type {
+  Content,
+  Fact,
+  FactId,
+  FactInput,
+  Failure,
+  Json,
+  Part,
+  Principal,
+  Role,
+  Session,
+  Usage,
 } from "../../../session/index.js";
+import { canonical, digestOf, transcriptView } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported } from "../exchange.js";
 import { isFields, isTime, stringOf } from "../fields.js";
