@@ -193,6 +193,12 @@ export function parsed(value: Json): Json {
   return typeof value === "string" ? argumentsOf(value).input : value;
 }
 
+/** A text that may be JSON: one that JSON would read as a number or a truth was a text. */
+export function detailOf(text: string): Json {
+  const value = parsed(text);
+  return typeof value === "object" && value !== null ? value : text;
+}
+
 /** Arguments that a model wrote as JSON text. `raw` is the text where writing them again would give another one. */
 export function argumentsOf(text: string): { readonly input: Json; readonly raw?: string | undefined } {
   try {

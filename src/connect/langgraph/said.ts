@@ -145,12 +145,8 @@ function partOf(part: Json, called: boolean): readonly Part[] {
 }
 
 function usageOf(told: Json | undefined): Usage | undefined {
-  const {
-    input_tokens: input,
-    output_tokens: output,
-    input_token_details,
-    output_token_details,
-  } = (told ?? {}) as Fields;
+  const { input_token_details, output_token_details, ...counts } = (told ?? {}) as Fields;
+  const { input_tokens: input, output_tokens: output } = counts;
   if (!isCount(input) || !isCount(output)) return undefined;
   const cached = ((input_token_details ?? {}) as Fields).cache_read;
   const reasoning = ((output_token_details ?? {}) as Fields).reasoning;

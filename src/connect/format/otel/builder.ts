@@ -1,7 +1,7 @@
 import { canonical, type FactId, type Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { wordsAlone } from "../../ai-sdk/conversation.js";
-import { agentNamed, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
+import { agentNamed, detailOf, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
 import { plain } from "../trajectory/turn.js";
 import { inputMessages } from "./content.js";
@@ -12,7 +12,7 @@ import type { ReadEvent, ReadSpan } from "./parse.js";
 import { heard, replyParts } from "./said.js";
 import { timeOf } from "./span.js";
 import type { Understood } from "./understand.js";
-import { chatIn, detailOf, failureIn, isExact, toolIn, valueIn } from "./understand.js";
+import { chatIn, failureIn, isExact, toolIn, valueIn } from "./understand.js";
 
 const GATHERED = "these branches were not merged; they are gathered so that one session has them all";
 
