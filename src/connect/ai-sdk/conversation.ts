@@ -14,7 +14,7 @@ export type Missing =
       readonly error?: Failure;
     };
 
-/** What a prompt of the AI SDK says. */
+/** The messages in a prompt of the AI SDK. */
 export function promptSaid(prompt: readonly Fields[]): readonly Missing[] {
   const calls = new Map<string, Json>();
   return prompt.flatMap((message) => saidIn(message, calls));

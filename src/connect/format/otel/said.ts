@@ -72,7 +72,7 @@ function partOf(part: Fields): Part {
   }
 }
 
-/** What messages of the conventions say, as conversations are compared by it. */
+/** The messages of the conventions in the form in which conversations are compared. */
 function saidIn(messages: readonly Fields[]): readonly Missing[] {
   const [names, inputs] = [new Map<string, string>(), new Map<string, Json>()];
   return messages.flatMap((message): readonly Missing[] => {
