@@ -14,15 +14,20 @@ export type Missing =
       readonly error?: Failure;
     };
 
+/** The messages in a prompt of the AI SDK. */
+export function promptSaid(prompt: readonly Fields[]): readonly Missing[] {
+  const calls = new Map<string, Json>();
+  return prompt.flatMap((message) => saidIn(message, calls));
+}
+
 /**
  * The messages of a prompt that a conversation lacks, in order. Both are gone through side by side: a prompt may leave out
  * what was said, and another conversation may be recorded in between.
  */
-export function missingIn(transcript: readonly Message[], prompt: readonly Fields[]): readonly Missing[] {
+export function missingIn(transcript: readonly Message[], prompt: readonly Missing[]): readonly Missing[] {
   const missing: Missing[] = [];
-  const calls = new Map<string, Json>();
   let place = 0;
-  for (const said of prompt.flatMap((message) => saidIn(message, calls))) {
+  for (const said of prompt) {
     const key = keyOf(said);
     if (key === "") continue;
     let found = place;
@@ -63,10 +68,13 @@ function saidIn({ role, content }: Fields, calls: Map<string, Json>): readonly M
   if (role !== "user" && role !== "assistant") return [];
   for (const part of parts)
     if (part.type === "tool-call") calls.set(String(part.toolCallId), part.input ?? {});
-  const kept = parts.map(partOf);
-  const [only] = kept;
-  const isWords = kept.length === 1 && only?.type === "text" && only.meta === undefined;
-  return [{ role, content: isWords ? only.text : kept }];
+  return [{ role, content: wordsAlone(parts.map(sdkPart)) }];
+}
+
+/** Words alone are text; with anything else they are parts. */
+export function wordsAlone(parts: readonly Part[]): Content {
+  const [only] = parts;
+  return parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : parts;
 }
 
 function resultOf(part: Fields, calls: ReadonlyMap<string, Json>): Missing {
@@ -82,13 +90,7 @@ function outcomeOf({ type, value, reason }: Fields): { readonly output: Json } |
     case "error-json":
       return { error: { name: "ToolError", message: JSON.stringify(value), data: value ?? null } };
     case "execution-denied":
-      return {
-        error: {
-          name: "ToolDeniedError",
-          message: String(reason ?? "It was not allowed."),
-          code: "tool-denied",
-        },
-      };
+      return { error: deniedTool(String(reason ?? "It was not allowed.")) };
     case "content":
       return { output: { type: "content", value: value ?? [] } };
     default:
@@ -96,7 +98,13 @@ function outcomeOf({ type, value, reason }: Fields): { readonly output: Json } |
   }
 }
 
-function partOf(part: Fields): Part {
+/** A tool that somebody did not let run. */
+export function deniedTool(message: string): Failure {
+  return { name: "ToolDeniedError", message, code: "tool-denied" };
+}
+
+/** A part of a message of the AI SDK. */
+export function sdkPart(part: Fields): Part {
   const meta = part.providerOptions === undefined ? {} : { meta: part.providerOptions };
   const [call, name] = [String(part.toolCallId), String(part.toolName)];
   switch (part.type) {

@@ -19,7 +19,8 @@ import {
 } from "../../agent/model/index.js";
 import { canonical } from "../../runtime/index.js";
 import type { FactId, Failure, Json, Session } from "../../session/index.js";
-import { missingIn, sayMissing } from "./conversation.js";
+import { defined } from "../../util/index.js";
+import { missingIn, promptSaid, sayMissing } from "./conversation.js";
 
 /** A call under way. */
 export type Asked = {
@@ -62,7 +63,7 @@ export class Recorder {
   ask(params: object, model: SdkModel): Asked {
     const request = requestOf(this.#agent, params);
     const { config, messages } = request;
-    for (const said of missingIn(this.#session.transcript, messages))
+    for (const said of missingIn(this.#session.transcript, promptSaid(messages)))
       this.#session = sayMissing(this.#session, said, `agent:${this.#agent}`);
     const fact = configFact(config);
     const key = configKey(fact);
@@ -187,15 +188,7 @@ export function streamOf<Item>(items: Iterable<Item>): ReadableStream<Item> {
 }
 
 function configKey(fact: object): string {
-  const {
-    type: _,
-    at: __,
-    by: ___,
-    run: ____,
-    seq: _____,
-    ...config
-  } = fact as { readonly [field: string]: Json };
-  return canonical(config);
+  return canonical(withoutKeys(fact as Fields, "type", "at", "by", "run", "seq"));
 }
 
 type Fields = { readonly [field: string]: Json };
@@ -233,40 +226,28 @@ function toolSpec(tool: Fields): ToolSpec {
   };
 }
 
-const SAME = [
-  "maxOutputTokens",
-  "temperature",
-  "topP",
-  "topK",
-  "seed",
-  "presencePenalty",
-  "frequencyPenalty",
-  "reasoning",
-] as const;
+const SAME = "maxOutputTokens temperature topP topK seed presencePenalty frequencyPenalty reasoning".split(
+  " ",
+);
 
 function parametersOf(options: Fields): { parameters?: Parameters } {
   const { stopSequences, toolChoice, providerOptions, responseFormat, tools } = options;
+  const { type: choice = "auto", toolName: tool = "" } = (toolChoice ?? {}) as Fields;
   const format = withoutKeys(responseFormat as Fields | undefined, "type", "schema");
   const toolOptions = ((tools ?? []) as readonly Fields[]).flatMap((tool) => {
     const more = withoutKeys(tool, "type", "name", "description", "inputSchema", "id", "args");
     return Object.keys(more).length === 0 ? [] : [[String(tool.name), more] as const];
   });
   const parameters: Fields = {
-    ...Object.fromEntries(
-      SAME.flatMap((name) => (options[name] === undefined ? [] : [[name, options[name]]])),
-    ),
+    ...(defined(Object.fromEntries(SAME.map((name) => [name, options[name]]))) as Fields),
     ...(stopSequences !== undefined && { stop: stopSequences }),
-    ...(toolChoice !== undefined && { toolChoice: choiceOf(toolChoice as Fields) }),
+    ...(toolChoice !== undefined && { toolChoice: choice === "tool" ? { tool } : choice }),
     ...(providerOptions !== undefined && { providerOptions }),
     // Options that our own agents do not have.
     ...(Object.keys(format).length > 0 && { responseFormat: format }),
     ...(toolOptions.length > 0 && { toolOptions: Object.fromEntries(toolOptions) }),
   };
   return Object.keys(parameters).length === 0 ? {} : { parameters: parameters as Parameters };
-}
-
-function choiceOf({ type, toolName }: Fields): Json {
-  return type === "tool" ? { tool: toolName ?? "" } : (type ?? "auto");
 }
 
 function withoutKeys(fields: Fields | undefined, ...keys: readonly string[]): Fields {

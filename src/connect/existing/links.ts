@@ -73,7 +73,7 @@ async function sessionsCalled(
   session: string | undefined,
 ): Promise<((other: string) => Promise<boolean>) | undefined> {
   if (session === undefined) return undefined;
-  const id = await resolved(store, session);
+  const id = await store.resolve(session).catch(ifRefused);
   const names = id === undefined ? [] : (await store.names()).filter((one) => one.id === id);
   const alike = new Set([session, ...(id === undefined ? [] : [id]), ...names.map(({ name }) => name)]);
   let past: Set<FactId> | undefined;
@@ -92,10 +92,6 @@ async function joined(store: Store, session: string): Promise<Link["sessions"]> 
   const head = await store.head(session).catch(ifRefused);
   if (head !== undefined) return [{ id: head, name: session }];
   return ID.test(session) && (await store.has(session)) ? [{ id: session }] : [];
-}
-
-async function resolved(store: Store, session: string): Promise<FactId | undefined> {
-  return store.resolve(session).catch(ifRefused);
 }
 
 /** A name of a session in another store need not be a possible name in ours. */

@@ -190,7 +190,8 @@ export function sqliteTable(path: string, table: string, columns: Fields<Row>): 
     format: "sqlite",
     source: `${path}#${table}`,
     entries: () => {
-      const key = columns.key ?? ((row: Row) => keyOf(row[PLACE]));
+      const place = ({ [PLACE]: at }: Row) => (typeof at === "string" ? at : `rowid ${at}`);
+      const key = columns.key ?? place;
       return entriesOf(
         async () => rowsOf(path, table, columns, use),
         { ...columns, key },
@@ -202,10 +203,6 @@ export function sqliteTable(path: string, table: string, columns: Fields<Row>): 
       );
     },
   });
-}
-
-function keyOf(place: unknown): string {
-  return typeof place === "string" ? place : `rowid ${place}`;
 }
 
 function* rowsOf(path: string, table: string, columns: Fields<Row>, use: string): Generator<Row> {

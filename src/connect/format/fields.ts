@@ -1,4 +1,4 @@
-import type { Json } from "../../session/index.js";
+import type { Json, Usage } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 
 /** JSON of another system that is an object. */
@@ -61,6 +61,23 @@ export function amount(value: Json | undefined): number | undefined {
 /** An object's own field as such a count. */
 export function amountIn(value: Fields, key: string): number | undefined {
   return amount(own(value, key));
+}
+
+/** Tokens, and those of another answer. */
+export function addedUsage(sum: Usage | undefined, more: Usage): Required<Usage> {
+  return {
+    input: (sum?.input ?? 0) + more.input,
+    output: (sum?.output ?? 0) + more.output,
+    cached: (sum?.cached ?? 0) + (more.cached ?? 0),
+    reasoning: (sum?.reasoning ?? 0) + (more.reasoning ?? 0),
+  };
+}
+
+/** Adds an item to those of its group. */
+export function addTo<Key, Item>(groups: Map<Key, Item[]>, key: Key, item: Item): void {
+  const group = groups.get(key);
+  if (group === undefined) groups.set(key, [item]);
+  else group.push(item);
 }
 
 /** A tool in the form of OpenAI's function calls, or in the form of an SDK, as the record describes tools. */
@@ -174,6 +191,12 @@ export function isSame(one: Json | undefined, other: Json | undefined): boolean 
 /** The value of JSON text; any other text, and what is not text, as it is. */
 export function parsed(value: Json): Json {
   return typeof value === "string" ? argumentsOf(value).input : value;
+}
+
+/** A text that may be JSON: one that JSON would read as a number or a truth was a text. */
+export function detailOf(text: string): Json {
+  const value = parsed(text);
+  return typeof value === "object" && value !== null ? value : text;
 }
 
 /** Arguments that a model wrote as JSON text. `raw` is the text where writing them again would give another one. */

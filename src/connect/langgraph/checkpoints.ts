@@ -11,13 +11,11 @@ import type {
 } from "@langchain/langgraph-checkpoint";
 import { canonical, type Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { compareText, defined } from "../../util/index.js";
+import { compareText, defined, mapValues } from "../../util/index.js";
 import { CheckpointUnreadableError, SaverInputError, ThreadMismatchError } from "./error.js";
 import { type Dumped, dumpedOf, type Entry, entryOf, type Held, heldOf } from "./held.js";
-
 import type { Ledger } from "./ledger.js";
 import { nameOfThread, type Put, type PutWrites, threadIn, threadOfName } from "./note.js";
-
 import { lastOf, SILENCE, type Spot, type Write } from "./spot.js";
 import { Thread, type ThreadSettings } from "./thread.js";
 
@@ -289,7 +287,7 @@ export class Checkpoints {
         ts: ts as string,
         channel_values: values,
         channel_versions: versions,
-        versions_seen: copied(spot.seen) as Checkpoint["versions_seen"],
+        versions_seen: mapValues(spot.seen, (seen) => ({ ...seen })) as Checkpoint["versions_seen"],
         ...(rest !== undefined && ((await this.#load(rest)) as object)),
       },
       metadata: (await this.#load(spot.metadata)) as CheckpointMetadata,
@@ -397,10 +395,6 @@ function missing(attempt: string, field: string): SaverInputError {
 
 function plain(value: unknown): Json {
   return JSON.parse(JSON.stringify(value)) as Json;
-}
-
-function copied(value: object): object {
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, { ...(inner as object) }]));
 }
 
 function isEqual(one: unknown, other: unknown): boolean {

@@ -107,8 +107,9 @@ export class Ledger {
     const spot = id === undefined ? undefined : this.spot(namespace, id);
     if (namespace !== "") {
       const home = ends.find(({ latest }) => root !== undefined && latest.get("")?.id === root);
-      const back = home !== undefined && spot !== undefined && isBack(home, spot);
-      if (home !== undefined && !back) return { tip: home };
+      const isNewest = home?.latest.get(namespace)?.id === spot?.id;
+      if (home !== undefined && (spot === undefined || isNewest || !isBehind(home, spot)))
+        return { tip: home };
     }
     if (id === undefined) {
       if (namespace !== "") return { tip: last };
@@ -210,7 +211,10 @@ export class Ledger {
     if (newest === undefined || compareText(spot.id, newest.id) >= 0) this.#newest.set(spot.namespace, spot);
     for (const channel of spot.values.keys())
       this.#byVersion.set(JSON.stringify([spot.namespace, channel, spot.versions[channel]]), spot);
-    for (const entry of Object.values(note.values ?? {})) this.#learn((entry ?? {}) as Fields);
+    for (const entry of Object.values(note.values ?? {})) {
+      const { json, append } = (entry ?? {}) as Fields;
+      this.#learn(json ?? append);
+    }
     return tip;
   }
 
@@ -219,7 +223,9 @@ export class Ledger {
     const id = String(note.checkpoint ?? "");
     const key = keyOfSpot(namespace, id);
     const writes = writesOf(note, before);
-    for (const write of writes) this.#learnFrom(write);
+    for (const { value } of writes)
+      if (value.type === "json" && !value.binary && value.text.includes("tool_calls"))
+        this.#learn(JSON.parse(value.text) as Json);
     const all = this.#written.get(key);
     if (all === undefined) this.#written.set(key, [...writes]);
     else all.push(...writes);
@@ -228,24 +234,10 @@ export class Ledger {
     return { ...before, pending };
   }
 
-  #learnFrom({ value }: Write): void {
-    if (value.type !== "json" || value.binary || !value.text.includes("tool_calls")) return;
-    this.#learnIn(JSON.parse(value.text) as Json);
-  }
-
-  #learn({ json, append }: Fields): void {
-    this.#learnIn(json ?? append);
-  }
-
-  #learnIn(value: Json | undefined): void {
+  #learn(value: Json | undefined): void {
     for (const told of messagesIn(value))
       for (const [call, asked] of callsIn(told)) this.#calls.set(call, asked);
   }
-}
-
-/** Whether a branch has gone on from a checkpoint that it has behind it. */
-function isBack(tip: Tip, spot: Spot): boolean {
-  return tip.latest.get(spot.namespace)?.id !== spot.id && isBehind(tip, spot);
 }
 
 /** Whether a fact is at the beginning of a session, before LangGraph did anything. */

@@ -12,13 +12,9 @@ export const IMPORT = "langgraph";
 
 /** The thread that a fact says its session is of; undefined where it says nothing of that, or it was erased. */
 export function threadIn(fact: Fact): string | undefined {
-  if (fact.type === "note") return fact.kind === THREAD ? textIn(fact.thread) : undefined;
+  if (fact.type === "note") return fact.kind === THREAD ? textOf(fact.thread) : undefined;
   if (fact.type !== "record-import" || fact.format !== IMPORT) return undefined;
-  return textIn((fact.detail as { readonly thread?: unknown } | null | undefined)?.thread);
-}
-
-function textIn(value: unknown): string | undefined {
-  return typeof value === "string" ? value : undefined;
+  return textOf((fact.detail as { readonly thread?: unknown } | null | undefined)?.thread);
 }
 
 /** A checkpoint that is to be kept: serialised, and not compared with anything yet. */
@@ -65,7 +61,7 @@ export function checkpointNote(
   known: (channel: string, version: Json | undefined) => Spot | undefined,
 ): { readonly note: (pool: Pool) => FactInput; readonly fresh: readonly Json[] } {
   const parent = parentOf(put, tip);
-  const values: { [channel: string]: Entry } = {};
+  const values = new Map<string, Entry>();
   const fresh: Json[] = [];
   const present: string[] = [];
   for (const [channel, given] of put.values) {
@@ -79,25 +75,24 @@ export function checkpointNote(
       present.push(channel);
       if (dumped === undefined) continue;
       if (other?.values.get(channel)?.same(dumped) && isBehind(tip, other)) {
-        define(values, channel, { like: other.id });
+        values.set(channel, { like: other.id });
         continue;
       }
     } else present.push(channel);
     if (dumped === undefined || base?.same(dumped)) continue;
     const made = entryOf(dumped, base);
-    define(values, channel, made.entry);
+    values.set(channel, made.entry);
     const said = base === undefined || base.length <= 2 || made.entry.append !== undefined;
     if (said && made.fresh !== undefined) fresh.push(made.fresh);
   }
   const kept = new Set(present);
   const without = [...(parent?.values.keys() ?? [])].filter((channel) => !kept.has(channel));
-  const order = orderOf(parent, without, values);
+  const carried = [...(parent?.values.keys() ?? [])].filter((channel) => kept.has(channel));
+  // Fields that look like numbers come first in any object.
+  const order = [...new Set([...carried, ...Object.keys(Object.fromEntries(values))])];
   const metadata = entryOf(put.metadata).entry;
-  const hidden = (pool: Pool): { [channel: string]: Entry } => {
-    const entries: { [channel: string]: Entry } = {};
-    for (const [channel, entry] of Object.entries(values)) define(entries, channel, hiding(entry, pool));
-    return entries;
-  };
+  const hidden = (pool: Pool): { [channel: string]: Entry } =>
+    Object.fromEntries([...values].map(([channel, entry]) => [channel, hiding(entry, pool)]));
   return {
     fresh,
     note: (pool) => ({
@@ -112,7 +107,7 @@ export function checkpointNote(
       metadata: metadata as Json,
       versions: patchOf(parent?.versions, put.versions) as Json,
       seen: seenPatch(parent?.seen, put.seen),
-      ...(Object.keys(values).length > 0 && { values: hidden(pool) }),
+      ...(values.size > 0 && { values: hidden(pool) }),
       ...(without.length > 0 && { without }),
       ...(order.join("\0") !== present.join("\0") && { order: present }),
     }),
@@ -141,12 +136,8 @@ export function spotOf(
   const parentId = textOf(note.parent);
   const parent = note.changes === true ? before : undefined;
   const again = parentId === id ? before : undefined;
-  const made =
-    again !== undefined
-      ? again.made
-      : parentId === undefined
-        ? []
-        : (tip.pending.get(keyOfSpot(namespace, parentId)) ?? []);
+  const pending = parentId === undefined ? undefined : tip.pending.get(keyOfSpot(namespace, parentId));
+  const made = again?.made ?? pending ?? [];
   let fault =
     note.changes === true && parent?.id !== parentId
       ? `checkpoint ${parentId}, which it changes, is not here`
@@ -162,24 +153,13 @@ export function spotOf(
     if (held === undefined) fault ??= `the value of ${JSON.stringify(channel)} rests on one that is not here`;
     else values.set(channel, held);
   }
-  if (
-    isWithheld(note.values) ||
-    isWithheld(note.metadata) ||
-    isWithheld(note.head) ||
-    isWithheld(note.versions) ||
-    isWithheld(note.seen)
-  )
+  if ([note.values, note.metadata, note.head, note.versions, note.seen].some(isWithheld))
     fault ??= "its content was erased or is not here";
   const metadata = heldOf(recordOf(note.metadata) as Entry, undefined, SILENCE);
   if (metadata === undefined) fault ??= "its metadata is not here";
-  const ordered = Array.isArray(note.order)
-    ? new Map(
-        (note.order as readonly string[]).flatMap((channel) => {
-          const held = values.get(channel);
-          return held === undefined ? [] : [[channel, held] as const];
-        }),
-      )
-    : values;
+  const order = Array.isArray(note.order) ? (note.order as readonly string[]) : [...values.keys()];
+  const there = order.filter((channel) => values.has(channel));
+  const ordered = new Map(there.map((channel) => [channel, values.get(channel) as Held]));
   return {
     namespace,
     id,
@@ -239,13 +219,6 @@ export function isBehind(tip: Tip, spot: Spot): boolean {
   return at !== undefined;
 }
 
-function orderOf(parent: Spot | undefined, without: readonly string[], values: object): readonly string[] {
-  const order = new Map(parent?.values as ReadonlyMap<string, unknown> | undefined);
-  for (const channel of without) order.delete(channel);
-  for (const channel of Object.keys(values)) order.set(channel, undefined);
-  return [...order.keys()];
-}
-
 function patchOf(before: Versions | undefined, after: Versions): Patch {
   const set = Object.fromEntries(
     Object.entries(after).filter(
@@ -296,18 +269,13 @@ function seenPatched(before: Seen | undefined, { set, unset }: Fields): Seen {
   return Object.fromEntries(after);
 }
 
-/** Sets a field, whatever its name is. */
-function define<Value>(target: { [key: string]: Value }, key: string, value: Value): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
-}
-
 function recordOf(value: Json | undefined): { readonly [key: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isWithheld(value)
     ? (value as { readonly [key: string]: Json })
     : {};
 }
 
-function textOf(value: Json | undefined): string | undefined {
+function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
@@ -340,8 +308,5 @@ export function threadOfName(name: string, prefix: string): string | undefined {
 }
 
 function coded(character: string): string {
-  return Array.from(
-    { length: character.length },
-    (_, index) => `%${character.charCodeAt(index).toString(16)};`,
-  ).join("");
+  return character.replace(/[\s\S]/g, (unit) => `%${unit.charCodeAt(0).toString(16)};`);
 }

@@ -1,18 +1,16 @@
-import {
-  type Content,
-  canonical,
-  type Fact,
-  type FactInput,
-  isPrincipal,
-  type Json,
-  type Part,
-  type Principal,
-  type PrincipalKind,
-  type Session,
-  type Stamped,
-  type Usage,
-  Withheld,
+import type {
+  Content,
+  Fact,
+  FactInput,
+  Json,
+  Part,
+  Principal,
+  PrincipalKind,
+  Session,
+  Stamped,
+  Usage,
 } from "../../session/index.js";
+import { canonical, isPrincipal, Withheld } from "../../session/index.js";
 
 type Fields = { readonly [key: string]: Json };
 
@@ -147,12 +145,8 @@ function partOf(part: Json, called: boolean): readonly Part[] {
 }
 
 function usageOf(told: Json | undefined): Usage | undefined {
-  const {
-    input_tokens: input,
-    output_tokens: output,
-    input_token_details,
-    output_token_details,
-  } = (told ?? {}) as Fields;
+  const { input_token_details, output_token_details, ...counts } = (told ?? {}) as Fields;
+  const { input_tokens: input, output_tokens: output } = counts;
   if (!isCount(input) || !isCount(output)) return undefined;
   const cached = ((input_token_details ?? {}) as Fields).cache_read;
   const reasoning = ((output_token_details ?? {}) as Fields).reasoning;

@@ -1,6 +1,6 @@
 import type { FactId, FactInput, Json, Session, Stamped } from "../../session/index.js";
 import type { Ledger, Place } from "./ledger.js";
-import { checkpointNote, type Put, type PutWrites, unknownIn, writesNote } from "./note.js";
+import { checkpointNote, type Put, type PutWrites, THREAD, unknownIn, writesNote } from "./note.js";
 import { keyOfTold, messagesIn, say, type Told } from "./said.js";
 import type { Spot, Tip } from "./spot.js";
 
@@ -127,13 +127,10 @@ export class Scribe {
     const steps: Session[] = [];
     for (let step = after; step !== before; step = step.soleParent as Session) steps.push(step);
     for (const step of steps.reverse()) this.ledger.add(step.id, step.parentIds, step.fact);
-    if (steps.length > 0 && !this.#isFork(before)) this.#sessions.delete(before.id);
+    // A session that branches go on from may be needed once more.
+    const isStart = before.fact.type === "note" && before.fact.kind === THREAD;
+    if (steps.length > 0 && !isStart) this.#sessions.delete(before.id);
     this.#sessions.set(after.id, after);
-  }
-
-  /** A session that branches go on from may be needed once more. */
-  #isFork(session: Session): boolean {
-    return session.fact.type === "note" && session.fact.kind === "langgraph-thread";
   }
 
   #tipAt(session: Session, otherwise: Tip): Tip {

@@ -1,4 +1,5 @@
 import { type FactId, type Json, List } from "../../session/index.js";
+import { mapValues } from "../../util/index.js";
 import type { Held } from "./held.js";
 
 export type Versions = { readonly [channel: string]: Json };
@@ -133,13 +134,7 @@ function mapped(value: Json, change: (part: string | Fields) => Json | undefined
   if (Array.isArray(value)) return (value as readonly Json[]).map((item) => mapped(item, change));
   const changed = change(value as Fields);
   if (changed !== undefined) return changed;
-  const copy: { [key: string]: Json } = {};
-  for (const [key, item] of Object.entries(value as Fields)) {
-    const kept = mapped(item, change);
-    if (key === "__proto__") Object.defineProperty(copy, key, { value: kept, enumerable: true });
-    else copy[key] = kept;
-  }
-  return copy;
+  return mapValues(value as Fields, (item) => mapped(item, change));
 }
 
 /** A pool that nothing was said in. */

@@ -5,7 +5,6 @@ import type { Principal } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { loadServer, McpOptionError } from "./error.js";
 import { type Abilities, abilityFor, type Given, questionsOf } from "./form.js";
-
 import { began, type Report, RUNS, wentOn } from "./served.js";
 
 /** The state that a client receives with its questions and returns with the answers. */

@@ -2,7 +2,6 @@ import type { FetchLike, JsonSchemaValidator, Transport } from "@modelcontextpro
 import { MissingPackageError } from "../../agent/model/index.js";
 import { type Loss, McpConnectError } from "./error.js";
 import { authorizedFetch, limitedFetch, valuesOf } from "./http.js";
-
 import { type Breach, pause, timed } from "./limits.js";
 import { type Fields, type Helper, Link, type LinkOptions } from "./link.js";
 import { type AddressPeer, commandOf } from "./peer.js";
@@ -29,6 +28,7 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
   const { peer, limits, secrets } = options;
   const library = await load();
   const { Client, StreamableHTTPClientTransport } = library;
+  const probeTime = Math.min(PROBE_MILLISECONDS, Math.ceil(limits.connect / 3));
   const seen: { fault: Fault | undefined; link: Link | undefined } = { fault: undefined, link: undefined };
   const note = (loss: Loss, reason: string): void => {
     seen.fault ??= { loss, reason };
@@ -55,7 +55,7 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
       versionNegotiation: {
         mode: legacy ? "legacy" : "auto",
         // A process of old may be silent; by HTTP somebody answers, though perhaps only after a person gave leave.
-        probe: { timeoutMs: "url" in peer ? limits.connect : probeTime(limits.connect) },
+        probe: { timeoutMs: "url" in peer ? limits.connect : probeTime },
       },
       inputRequired: { autoFulfill: false },
       // A schema of a stranger is nothing to compile.
@@ -110,10 +110,6 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
   }
   seen.link = new Link(client, transport, options, seen);
   return seen.link;
-}
-
-function probeTime(connect: number): number {
-  return Math.min(PROBE_MILLISECONDS, Math.ceil(connect / 3));
 }
 
 /** Requests to the server, with its headers and with leave; those to an authority have neither. */

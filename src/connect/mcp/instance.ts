@@ -15,7 +15,6 @@ import { brief, loadServer } from "./error.js";
 import type { Abilities } from "./form.js";
 import type { Prompts, Resources } from "./offer.js";
 import { offerPrompts, offerResources, offerSessions, offerSuggestions, outcome } from "./offer.js";
-
 import type { Report } from "./served.js";
 
 export type Offer = {

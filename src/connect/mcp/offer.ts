@@ -15,7 +15,6 @@ import { defined, showValue as word } from "../../util/index.js";
 import { conduct, type Desk } from "./conduct.js";
 import { blockOf } from "./content.js";
 import { brief, loadServer, McpOptionError } from "./error.js";
-
 import { forked, listed, replayed, shown } from "./served.js";
 
 /** Tools of the store; a module cannot have their names. */

@@ -2,7 +2,6 @@ import { showValue } from "../../util/index.js";
 import { type refusing, requireOptions } from "../../workflow/index.js";
 import { McpOptionError } from "./error.js";
 import { type Authorization, type Values, valuesOf } from "./http.js";
-
 import type { Command } from "./stdio.js";
 
 /** A server that is started as a process. Values of `env` may be functions; they are never recorded. */

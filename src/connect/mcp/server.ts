@@ -10,7 +10,6 @@ import { type DoorOptions, requireDoor, whoSent } from "./door.js";
 import { loadStdio, McpOptionError } from "./error.js";
 import { type Instance, instanceOf, type Offer } from "./instance.js";
 import { STORE } from "./offer.js";
-
 import { type Make, Web } from "./web.js";
 
 export type McpServerOptions = Partial<Offer> &

@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import { BOX_VARIABLE, endBox, lineOf, sealed, startCleaning } from "../../sandbox/index.js";
 import { brief, type Loss } from "./error.js";
-import { Breach, Frames, type Limits, Meter, NOISE, tooDeep } from "./limits.js";
+import { Breach, Frames, type Limits, Meter, NOISE, pause, tooDeep } from "./limits.js";
 
 /** Bytes of the last words that a server says on its error stream. */
 const LAST_WORDS = 4_096;
@@ -280,8 +280,4 @@ function startOf(pid: number): number {
   } catch {
     return 0;
   }
-}
-
-async function pause(milliseconds: number): Promise<void> {
-  await new Promise<void>((resolve) => setTimeout(resolve, milliseconds).unref());
 }

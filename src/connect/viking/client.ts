@@ -11,7 +11,6 @@ import type {
 } from "./entry.js";
 import { entriesIn, entryIn, foundIn, levelsOf } from "./entry.js";
 import { type Asking, VikingServer, type VikingSettings } from "./http.js";
-
 import { VikingSessions, VikingSnapshots } from "./sessions.js";
 
 /** Options of a listing. */

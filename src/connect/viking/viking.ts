@@ -3,7 +3,6 @@ import { BackendError, MemoryRefusedError } from "../../memory/index.js";
 import { addressIn, addressOf, fileOf, keptIn, memoryAt } from "./address.js";
 import { VikingClient } from "./client.js";
 import type { VikingMatch } from "./entry.js";
-
 import { settingsOf, type VikingOptions } from "./http.js";
 
 /** OpenViking as a backend, and as itself. */
@@ -52,6 +51,7 @@ export function viking(options: VikingOptions = {}): VikingBackend {
       const within = [settings.root, ...settings.among].map(({ text }) => text);
       const matches = await asked.find(query, { limit: Math.min(limit * 2 + 10, MOST), within });
       // Summaries of our folders are made of memories that may have been revoked since.
+      const isHidden = (address: string) => addressIn(address)?.path.at(-1)?.startsWith(".") ?? true;
       const files = matches.filter(({ level, address }) => level === 2 && !isHidden(address));
       const found: BackendFound[] = [];
       for (let from = 0; from < files.length && found.length < limit; from += AT_ONCE) {
@@ -81,10 +81,6 @@ async function foundAt(client: VikingClient, match: VikingMatch): Promise<Backen
     if (error.fault === "too-large") return other;
     throw error;
   }
-}
-
-function isHidden(address: string): boolean {
-  return addressIn(address)?.path.at(-1)?.startsWith(".") ?? true;
 }
 
 const NEVER: AbortSignal = new AbortController().signal;

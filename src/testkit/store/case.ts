@@ -131,21 +131,4 @@ export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[
   return all;
 }
 
-/** Runs writers side by side while garbage is collected all the time. Nothing may be missing afterwards. */
-export async function duringGc(store: Store, write: (writer: number) => Promise<void>): Promise<void> {
-  let writing = true;
-  const collect = async (): Promise<void> => {
-    while (writing) {
-      await store.gc();
-      await new Promise((done) => setImmediate(done));
-    }
-  };
-  const collecting = collect();
-  await Promise.all([1, 2, 3].map(write)).finally(() => {
-    writing = false;
-  });
-  await collecting;
-  deepStrictEqual((await store.check()).findings, []);
-}
-
 export const AT = "2026-01-02T03:04:05.678Z";

@@ -1,9 +1,10 @@
 import type { FactId, Failure, Json, Part, Role } from "../../../session/index.js";
 import { canonical, digestOf } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
+import { deniedTool, wordsAlone } from "../../ai-sdk/conversation.js";
+import type { Fields } from "../fields.js";
 import {
   FieldReader,
-  type Fields,
   fieldsIn,
   fieldsOf,
   isFields,
@@ -11,9 +12,10 @@ import {
   listOf,
   stringOf,
   toolNamed,
+  without,
   wordsFor,
 } from "../fields.js";
-import { type Arrival, plainContent } from "../trajectory/arrival.js";
+import type { Arrival } from "../trajectory/arrival.js";
 
 /** Tells what a UI message says; `left` is called when some of it went into a note. */
 export function tellUiMessage(arrival: Arrival, message: Fields, role: Role, left: () => void): void {
@@ -82,7 +84,7 @@ class Step {
   /** Says what was taken, and does what was called. */
   close(): void {
     if (this.#parts.length === 0) return;
-    this.#arrival.say(this.#role, plainContent(this.#parts), speaker(this.#role));
+    this.#arrival.say(this.#role, wordsAlone(this.#parts), speaker(this.#role));
     for (const use of this.#uses) tellUse(this.#arrival, use);
     this.#parts = [];
     this.#uses = [];
@@ -155,7 +157,8 @@ export class ModelMessages {
       const type = fields.text("type");
       if (type === "tool-approval-request") {
         const use = uses.find(({ call }) => call === part.toolCallId);
-        if (use !== undefined) use.question = { id: part.approvalId ?? "", ...withoutIds(part) };
+        const more = without(part, "type", "approvalId", "toolCallId");
+        if (use !== undefined) use.question = { id: part.approvalId ?? "", ...more };
         return use === undefined ? [{ type: "other", value: part }] : [];
       }
       const made = partsIn(type, fields);
@@ -167,7 +170,7 @@ export class ModelMessages {
         uses.push({ call: first.call, name: first.name, input: first.input });
       return made;
     });
-    this.#arrival.say(role, plainContent(parts), speaker(role));
+    this.#arrival.say(role, wordsAlone(parts), speaker(role));
     for (const { call, name, input, question } of uses) {
       const id = this.#arrival.call(name, input, call, "assistant");
       this.#calls.set(call, id);
@@ -199,10 +202,6 @@ export class ModelMessages {
       if (fields.rest !== undefined) rests[index] = fields.rest;
     }
   }
-}
-
-function withoutIds({ type: _, approvalId: __, toolCallId: ___, ...rest }: Fields): Fields {
-  return rest;
 }
 
 function partsIn(type: string | undefined, fields: FieldReader): readonly Part[] | undefined {
@@ -296,12 +295,8 @@ function outcomeIn(state: string, fields: FieldReader, ask: Fields | undefined):
   return state === "output-denied" ? { error: denial(ask?.reason) } : undefined;
 }
 
-export function denial(reason: Json | undefined): Failure {
-  return {
-    name: "ToolDeniedError",
-    message: stringOf(reason) ?? "It was not allowed.",
-    code: "tool-denied",
-  };
+function denial(reason: Json | undefined): Failure {
+  return deniedTool(stringOf(reason) ?? "It was not allowed.");
 }
 
 /** The parts of the assistant's message. */

@@ -1,7 +1,7 @@
 import type { FactId, Json, Part } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import {
-  type Fields,
   fieldsIn,
   fieldsOf,
   isFields,

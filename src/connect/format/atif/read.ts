@@ -1,9 +1,9 @@
 import type { Content, FactId, Json, Part, Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import {
   amountIn,
-  type Fields,
   fieldsIn,
   isTime,
   objectsIn,
@@ -15,7 +15,6 @@ import {
 } from "../fields.js";
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, nameOf, partsIn } from "../trajectory/arrival.js";
-
 import { wordsOf } from "../trajectory/turn.js";
 import { breachesOf, copiedStep, embeddedIn } from "./rules.js";
 

@@ -21,7 +21,7 @@ export function stepOf(turn: Turn, number: number, embed: (side: Side) => string
   const model = turn.asked?.model ?? turn.reply?.model;
   return {
     step_id: number,
-    ...(isTold(turn.at) && { timestamp: turn.at }),
+    ...(turn.at !== "" && turn.at !== UNKNOWN_TIME && { timestamp: turn.at }),
     source: agent ? "agent" : turn.role,
     ...(agent && model !== undefined && { model_name: model }),
     message: messageOf(turn),
@@ -139,8 +139,4 @@ function managementOf(told: Told | undefined): Fields {
     ...(typeof counts.before === "number" && { tokens_before: counts.before }),
     ...(typeof counts.after === "number" && { tokens_after: counts.after }),
   };
-}
-
-function isTold(at: string): boolean {
-  return at !== "" && at !== UNKNOWN_TIME;
 }

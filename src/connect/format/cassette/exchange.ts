@@ -44,10 +44,7 @@ async function exchangeOf(value: Json, where: string, foreign: Foreign): Promise
     status.number("code") ??
     response.number("status") ??
     foreign.refuse(`${where}.response.status.code`, "a response has a status");
-  const hidden = () =>
-    foreign.notes.add(
-      "The values of headers and of parameters that may be secrets are not recorded; their names are.",
-    );
+  const hidden = () => foreign.notes.add(HIDDEN);
   const [asking, answering] = [request.json("headers"), response.json("headers")];
   const [sent, got] = [await bodyOf(request, asking), await bodyOf(response, answering)];
   if (sent.unreadable !== undefined)
@@ -182,6 +179,8 @@ function sniffed(bytes: Uint8Array): readonly string[] {
   return [];
 }
 
+const HIDDEN =
+  "The values of headers and of parameters that may be secrets are not recorded; their names are.";
 /** Stands where a secret was. */
 export const LEFT_OUT = "[left out: it may be a secret]";
 

@@ -1,10 +1,11 @@
 import type { Failure, Json } from "../../../session/index.js";
 import { defined, firstLine } from "../../../util/index.js";
+import { wordsAlone } from "../../ai-sdk/conversation.js";
 import type { Imported, ImportFormat } from "../exchange.js";
 import { fieldsIn, fieldsOf, isSame, stringOf, wordsFor } from "../fields.js";
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { heard, replyParts } from "../otel/said.js";
-import { Arrival, plainContent } from "../trajectory/arrival.js";
+import { Arrival } from "../trajectory/arrival.js";
 import { type Exchange, exchangesIn, jsonIn } from "./exchange.js";
 import type { Answered, Asked, Provider } from "./provider.js";
 import { anthropic, chatCompletions, eventsIn, google, responses } from "./provider.js";
@@ -115,22 +116,14 @@ function tellReply(arrival: Arrival, of: string, exchange: Exchange, call: Call)
     return;
   }
   const { parts, finish, usage, id, model } = answer;
-  const content = plainContent(replyParts([{ role: "assistant", parts }]));
-  arrival.add({
-    type: "model-reply",
-    of,
-    content,
-    finish,
-    usage,
-    ...defined({ response: id, model }),
-    raw,
-  });
+  const content = wordsAlone(replyParts([{ role: "assistant", parts }]));
+  arrival.add({ type: "model-reply", of, content, finish, usage, ...defined({ response: id, model }), raw });
 }
 
 function answerIn(provider: Provider, got: Json, asked: Asked): Answered | undefined {
   const isStream = typeof got === "string" && /^(event|data|:)/m.test(got.slice(0, 1_000));
   const body = jsonIn(got) ?? (isStream ? provider.joined(eventsIn(got)) : undefined);
-  return body === undefined ? undefined : provider.answered(body, asked);
+  return body && provider.answered(body, asked);
 }
 
 function failureOf({ status, got, rest }: Exchange): Failure {

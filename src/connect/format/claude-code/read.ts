@@ -1,9 +1,9 @@
 import type { Json, Part, Usage } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import {
   amountIn,
-  type Fields,
   fieldsIn,
   fieldsOf,
   isFields,

@@ -6,11 +6,10 @@ import { amountIn, isFields, isTime, objectsIn, own, stringOf, textIn, wordsFor 
 import { defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
+import type { Instruction, Item } from "./turn.js";
 import {
   callOf,
   contentIn,
-  type Instruction,
-  type Item,
   instructionsOf,
   isExecEvent,
   itemOf,

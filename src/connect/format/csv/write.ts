@@ -17,29 +17,12 @@ export const csv: ExportFormat = {
 };
 
 const COLUMNS = [
-  "time",
-  "branch",
-  "run",
-  "agent",
-  "kind",
-  "name",
-  "input_tokens",
-  "output_tokens",
-  "cached_tokens",
-  "reasoning_tokens",
-  "cost",
-  "milliseconds",
-  "status",
-  "error",
-  "fact",
+  ..."time branch run agent kind name input_tokens output_tokens cached_tokens reasoning_tokens".split(" "),
+  ..."cost milliseconds status error fact".split(" "),
 ];
 type Cell = string | number | undefined;
-type Call = FactOf<"model-call"> | FactOf<"tool-call">;
-type Outcome =
-  | FactOf<"model-reply">
-  | FactOf<"model-failure">
-  | FactOf<"tool-result">
-  | FactOf<"tool-failure">;
+type Call = FactOf<"model-call" | "tool-call">;
+type Outcome = FactOf<"model-reply" | "model-failure" | "tool-result" | "tool-failure">;
 
 function* rowsOf(session: Session): Generator<readonly Cell[]> {
   const outcomes = new Map<FactId, Outcome>();
@@ -80,10 +63,7 @@ function rowOf(id: FactId, call: Call, outcome: Outcome | undefined, branch: str
 }
 
 function isOutcome(fact: Fact): fact is Outcome {
-  const { type } = fact;
-  return (
-    type === "model-reply" || type === "model-failure" || type === "tool-result" || type === "tool-failure"
-  );
+  return /^(model-(reply|failure)|tool-(result|failure))$/.test(fact.type);
 }
 
 /** Milliseconds from a call to its outcome, where both times are known. */

@@ -3,12 +3,12 @@ import type { ExportFormat, Subject } from "../exchange.js";
 import type { Fields } from "../fields.js";
 import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
 import { Lines } from "../trajectory/line.js";
+import type { Turn } from "../trajectory/turn.js";
 import {
   errorText,
   instructionsOf,
   outcomeOf,
   plain,
-  type Turn,
   textOf,
   thoughtsOf,
   turnsOf,

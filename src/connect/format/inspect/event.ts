@@ -1,29 +1,21 @@
 import type { Fact, FactOf, Json } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import type { Fields } from "../fields.js";
 import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
-
 import type { Lines, Told } from "../trajectory/line.js";
 import { errorText, plain, textOf, wordsOf } from "../trajectory/turn.js";
 import { argumentsFor, callFor, callsFor, contentFor, errorFor } from "./message.js";
 import type { Prompts } from "./prompt.js";
 
 const STOPS: ReadonlyMap<string, string> = new Map([
-  ["stop", "stop"],
+  ...["stop", "max_tokens", "tool_calls", "content_filter", "model_length"].map((one) => [one, one] as const),
   ["length", "max_tokens"],
-  ["max_tokens", "max_tokens"],
   ["tool-calls", "tool_calls"],
-  ["tool_calls", "tool_calls"],
   ["content-filter", "content_filter"],
-  ["content_filter", "content_filter"],
-  ["model_length", "model_length"],
 ]);
-const OUTCOMES: ReadonlySet<string> = new Set([
-  "model-reply",
-  "model-failure",
-  "tool-result",
-  "tool-failure",
-  "approval-give",
-]);
+const OUTCOMES: ReadonlySet<string> = new Set(
+  "model-reply model-failure tool-result tool-failure approval-give".split(" "),
+);
 
 /** The facts of a line as events of Inspect, one for each thing that happened. */
 export class Events {
@@ -48,11 +40,11 @@ export class Events {
   }
 
   /** Adds an event for a fact. */
-  #add(event: string, fields: Fields, told: Told): void {
-    this.put(event, fields, told.fact.at, told);
+  #add(told: Told, event: string, fields: Fields): void {
+    this.put(told.fact.at, event, fields, told);
   }
 
-  put(event: string, fields: Fields, at: string, told?: Told): void {
+  put(at: string, event: string, fields: Fields, told?: Told): void {
     const time = at === "" ? UNKNOWN_TIME : at;
     const span = this.#spans.at(-1);
     this.list.push({
@@ -73,20 +65,20 @@ export class Events {
     for (const side of sides) {
       const span = side.head.id;
       if (side.base !== undefined)
-        this.put("anchor", { anchor_id: side.base.id, source: "openrath" }, fact.at);
-      this.put("span_begin", { id: span, name: side.head.branch, type: "branch" }, fact.at);
+        this.put(fact.at, "anchor", { anchor_id: side.base.id, source: "openrath" });
+      this.put(fact.at, "span_begin", { id: span, name: side.head.branch, type: "branch" });
       this.#spans.push(span);
-      if (side.base !== undefined) this.put("branch", { from_anchor: side.base.id }, fact.at);
+      if (side.base !== undefined) this.put(fact.at, "branch", { from_anchor: side.base.id });
       this.add(side.line);
       this.#spans.pop();
-      this.put("span_end", { id: span }, fact.at);
+      this.put(fact.at, "span_end", { id: span });
     }
     switch (fact.type) {
       case "session-start":
-        if (fact.text !== undefined) this.#said({ role: "user", content: contentFor(fact.text) }, told);
+        if (fact.text !== undefined) this.#said(told, { role: "user", content: contentFor(fact.text) });
         return;
       case "message-say":
-        this.#said({ role: fact.role, content: contentFor(fact.content) }, told);
+        this.#said(told, { role: fact.role, content: contentFor(fact.content) });
         break;
       case "model-call":
         this.#model(told, fact, this.#outcomes.get(id));
@@ -104,18 +96,14 @@ export class Events {
       case "approval-give":
         return;
       case "context-compress":
-        this.#add(
-          "compaction",
-          {
-            type: fact.policy === "drop-outputs" ? "edit" : "summary",
-            source: "openrath",
-            ...counts(fact.tokens),
-          },
-          told,
-        );
+        this.#add(told, "compaction", {
+          type: fact.policy === "drop-outputs" ? "edit" : "summary",
+          source: "openrath",
+          ...counts(fact.tokens),
+        });
         break;
       case "validation-report":
-        this.#add("score", { score: scoreFor(fact), scorer: fact.name, intermediate: true }, told);
+        this.#add(told, "score", { score: scoreFor(fact), scorer: fact.name, intermediate: true });
         break;
       case "command-run":
         this.#command(told, fact);
@@ -125,52 +113,41 @@ export class Events {
       case "workspace-merge":
       case "workspace-resolve":
       case "placement-change":
-        this.#add("state", { changes: [changeFor(fact)] }, told);
+        this.#add(told, "state", { changes: [changeFor(fact)] });
         break;
       case "memory-write":
       case "memory-revise":
       case "memory-revoke":
       case "memory-promote":
       case "memory-expire":
-        this.#add(
-          "store",
-          { changes: [{ op: "add", path: `/memory/${id}`, value: plain(fact), replaced: null }] },
-          told,
-        );
+        this.#add(told, "store", {
+          changes: [{ op: "add", path: `/memory/${id}`, value: plain(fact), replaced: null }],
+        });
         break;
       case "module-enter":
-      case "run-start":
-        this.#add(
-          "span_begin",
-          { id, name: fact.module, type: fact.type === "run-start" ? "run" : "module", ...this.#parent() },
-          told,
-        );
+      case "run-start": {
+        const type = fact.type === "run-start" ? "run" : "module";
+        const parent_id = this.#spans.at(-1);
+        this.#add(told, "span_begin", { id, name: fact.module, type, ...defined({ parent_id }) });
         this.#spans.push(id);
         return;
+      }
       case "module-exit":
       case "run-end":
         if (this.#spans.includes(fact.of)) this.#spans = this.#spans.slice(0, this.#spans.indexOf(fact.of));
-        this.#add("span_end", { id: fact.of }, told);
-        if (fact.error !== undefined) this.#add("error", { error: evalError(fact.error) }, told);
+        this.#add(told, "span_end", { id: fact.of });
+        if (fact.error !== undefined) this.#add(told, "error", { error: evalError(fact.error) });
         return;
       default:
-        this.#add("info", { source: "openrath", data: plain(fact) }, told);
+        this.#add(told, "info", { source: "openrath", data: plain(fact) });
         break;
     }
   }
 
-  #parent(): Fields {
-    const parent = this.#spans.at(-1);
-    return parent === undefined ? {} : { parent_id: parent };
-  }
-
-  #said(message: Fields, told: Told): void {
+  #said(told: Told, message: Fields): void {
+    const path = `/messages/${this.#messages++}`;
     const value = { id: told.id, ...message };
-    this.#add(
-      "state",
-      { changes: [{ op: "add", path: `/messages/${this.#messages++}`, value, replaced: null }] },
-      told,
-    );
+    this.#add(told, "state", { changes: [{ op: "add", path, value, replaced: null }] });
   }
 
   #model(told: Told, fact: FactOf<"model-call">, outcome: Told | undefined): void {
@@ -178,91 +155,72 @@ export class Events {
     const answer = outcome?.fact as FactOf<"model-reply"> | FactOf<"model-failure"> | undefined;
     const failed = answer?.type === "model-failure" ? errorText(answer.error) : undefined;
     const missing = answer === undefined ? "nothing was answered" : failed;
-    this.#add(
-      "model",
-      {
-        model: fact.model,
-        ...(fact.agent !== undefined && { role: fact.agent }),
-        input,
-        tools,
-        tool_choice: "auto",
-        config: {},
-        output:
-          answer?.type === "model-reply"
-            ? outputFor(answer, fact.model, outcome?.id as string)
-            : { model: fact.model, choices: [], completion: "" },
-        ...(missing !== undefined && { error: missing }),
-        ...(outcome !== undefined && { completed: outcome.fact.at }),
-        ...(answer?.milliseconds !== undefined && { working_time: answer.milliseconds / 1000 }),
-      },
-      told,
-    );
+    this.#add(told, "model", {
+      model: fact.model,
+      ...defined({ role: fact.agent }),
+      input,
+      tools,
+      tool_choice: "auto",
+      config: {},
+      output:
+        answer?.type === "model-reply"
+          ? outputFor(answer, fact.model, outcome?.id as string)
+          : { model: fact.model, choices: [], completion: "" },
+      ...defined({ error: missing }),
+      ...endOf(outcome),
+    });
   }
 
   #tool(told: Told, fact: FactOf<"tool-call">, outcome: Told | undefined): void {
     const result = outcome?.fact as FactOf<"tool-result"> | FactOf<"tool-failure"> | undefined;
     const error = result?.type === "tool-failure" ? result.error : undefined;
-    this.#add(
-      "tool",
-      {
-        type: "function",
-        id: fact.call ?? told.id,
-        function: fact.name,
-        arguments: argumentsFor(fact.input),
-        result: result?.type === "tool-result" ? textOf(result.output) : "",
-        ...(error !== undefined && {
-          error: errorFor({ name: "ToolCallError", ...(plain(error) as object), message: errorText(error) }),
-          failed: true,
-        }),
-        events: [],
-        ...(outcome !== undefined && { completed: outcome.fact.at }),
-        ...(result?.milliseconds !== undefined && { working_time: result.milliseconds / 1000 }),
-      },
-      told,
-    );
+    this.#add(told, "tool", {
+      type: "function",
+      id: fact.call ?? told.id,
+      function: fact.name,
+      arguments: argumentsFor(fact.input),
+      result: result?.type === "tool-result" ? textOf(result.output) : "",
+      ...(error !== undefined && {
+        error: errorFor({ name: "ToolCallError", ...(plain(error) as object), message: errorText(error) }),
+        failed: true,
+      }),
+      events: [],
+      ...endOf(outcome),
+    });
   }
 
   #approval(told: Told, ask: FactOf<"approval-ask">, give: FactOf<"approval-give"> | undefined): void {
     const what = plain(ask.what);
-    this.#add(
-      "approval",
-      {
-        message: textOf(what),
-        call: callFor(ask.of ?? told.id, ask.name ?? "approval", what),
-        approver: give?.by ?? "nobody",
-        decision:
-          give === undefined
-            ? "escalate"
-            : give.decision === "approve"
-              ? give.edit === undefined
-                ? "approve"
-                : "modify"
-              : "reject",
-        ...(give?.edit !== undefined && {
-          modified: callFor(ask.of ?? told.id, ask.name ?? "approval", give.edit),
-        }),
-        ...(give?.why !== undefined && { explanation: textOf(give.why) }),
-      },
-      told,
-    );
+    const call = (input: unknown) => callFor(ask.of ?? told.id, ask.name ?? "approval", input);
+    const approved = give?.edit === undefined ? "approve" : "modify";
+    const decided = give?.decision === "approve" ? approved : "reject";
+    this.#add(told, "approval", {
+      message: textOf(what),
+      call: call(what),
+      approver: give?.by ?? "nobody",
+      decision: give === undefined ? "escalate" : decided,
+      ...(give?.edit !== undefined && { modified: call(give.edit) }),
+      ...(give?.why !== undefined && { explanation: textOf(give.why) }),
+    });
   }
 
   #command(told: Told, fact: FactOf<"command-run">): void {
     const { command, code, stdout, stderr } = fact;
-    this.#add(
-      "sandbox",
-      {
-        action: "exec",
-        cmd: Array.isArray(command) ? command.join(" ") : textOf(command),
-        ...(code !== null && { result: Math.trunc(code) }),
-        output: [stdout, stderr]
-          .filter((one) => one !== undefined)
-          .map(textOf)
-          .join("\n"),
-      },
-      told,
-    );
+    const printed = [stdout, stderr].filter((one) => one !== undefined);
+    this.#add(told, "sandbox", {
+      action: "exec",
+      cmd: Array.isArray(command) ? command.join(" ") : textOf(command),
+      ...(code !== null && { result: Math.trunc(code) }),
+      output: printed.map(textOf).join("\n"),
+    });
   }
+}
+
+/** When a call was over, and how long that took. */
+function endOf(outcome: Told | undefined): Fields {
+  if (outcome === undefined) return {};
+  const { at, milliseconds } = outcome.fact as FactOf<"model-reply">;
+  return { completed: at, ...(milliseconds !== undefined && { working_time: milliseconds / 1000 }) };
 }
 
 function outputFor(reply: FactOf<"model-reply">, asked: string, id: string): Fields {

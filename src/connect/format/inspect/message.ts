@@ -1,8 +1,8 @@
-import type { Content, Failure, Json, Message, Part } from "../../../session/index.js";
-import { Withheld } from "../../../session/index.js";
+import type { Content, Failure, Json, Message, Part, Withheld } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { type Fields, fieldsOf, isFields, listOf, objectsOf, own, stringOf } from "../fields.js";
 import { contentOf, fileIn, partsIn } from "../trajectory/arrival.js";
+import { withheldText } from "../trajectory/kept.js";
 import { partsOf, plain, textOf } from "../trajectory/turn.js";
 
 /** The content of a message of inspect, in the record's words. */
@@ -55,27 +55,14 @@ function partFor(part: Part): readonly Json[] {
     case "reasoning":
       return [{ type: "reasoning", reasoning: part.text, redacted: false }];
     case "withheld":
-      return [
-        {
-          type: "text",
-          text: textOf(new Withheld(part.reason, { digest: part.digest, size: 0, media: "text/plain" })),
-        },
-      ];
+      return [{ type: "text", text: withheldText(part) }];
     case "file": {
       const url = /^[a-z][a-z0-9+.-]*:/i.test(part.data)
         ? part.data
         : `data:${part.media};base64,${part.data}`;
-      return part.media.startsWith("image/")
-        ? [{ type: "image", image: url, detail: "auto" }]
-        : [
-            {
-              type: "document",
-              document: url,
-              filename: part.name ?? "file",
-              mime_type: part.media,
-              citations: false,
-            },
-          ];
+      if (part.media.startsWith("image/")) return [{ type: "image", image: url, detail: "auto" }];
+      const { name: filename = "file", media: mime_type } = part;
+      return [{ type: "document", document: url, filename, mime_type, citations: false }];
     }
     case "tool-call":
       return [];
@@ -123,18 +110,8 @@ export function messageFor(message: Message, id: string): Fields {
 }
 
 const ERRORS: ReadonlySet<string> = new Set([
-  "parsing",
-  "timeout",
-  "unicode_decode",
-  "permission",
-  "file_not_found",
-  "is_a_directory",
-  "limit",
-  "approval",
-  "cancelled",
-  "sandbox_unavailable",
-  "unknown",
-  "output_limit",
+  ..."parsing timeout unicode_decode permission file_not_found is_a_directory limit approval".split(" "),
+  ..."cancelled sandbox_unavailable unknown output_limit".split(" "),
 ]);
 
 export function errorFor(error: Failure): Fields {
@@ -161,15 +138,7 @@ export function toolsFor(tools: unknown): readonly Json[] {
   });
 }
 
-const TYPES: ReadonlySet<unknown> = new Set([
-  "string",
-  "integer",
-  "number",
-  "boolean",
-  "array",
-  "object",
-  "null",
-]);
+const TYPES: ReadonlySet<unknown> = new Set("string integer number boolean array object null".split(" "));
 const TEXTS = ["description", "format", "pattern"];
 const NUMBERS = ["minimum", "maximum", "minLength", "maxLength"];
 
@@ -198,23 +167,23 @@ function schemaFor(value: Json | undefined): Fields {
   return { ...kept, default: own(schema, "default") ?? null };
 }
 
-const LETTERS: ReadonlyMap<Json, number> = new Map([
-  ["C", 1],
-  ["P", 0.5],
-  ["I", 0],
-  ["N", 0],
-  ["yes", 1],
-  ["true", 1],
-  ["no", 0],
-  ["false", 0],
-]);
+const LETTERS: { readonly [value: string]: number } = {
+  C: 1,
+  P: 0.5,
+  I: 0,
+  N: 0,
+  yes: 1,
+  true: 1,
+  no: 0,
+  false: 0,
+};
 
 /** The value of a score as a number, as Inspect counts it: correct, partial, incorrect, no answer. */
 export function numberOf(value: Json | undefined): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value === "boolean") return value ? 1 : 0;
   if (typeof value !== "string") return undefined;
-  const known = LETTERS.get(value) ?? LETTERS.get(value.toLowerCase());
-  if (known !== undefined) return known;
+  const known = [value, value.toLowerCase()].find((one) => Object.hasOwn(LETTERS, one));
+  if (known !== undefined) return LETTERS[known];
   return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : undefined;
 }

@@ -3,7 +3,6 @@ import type { Imported, ImportFormat } from "../exchange.js";
 import { type Fields, isTime, own, textIn, without } from "../fields.js";
 import { beginning, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, nameOf } from "../trajectory/arrival.js";
-
 import { NOTES, SampleStory } from "./sample.js";
 import { ArchiveFault, isZip, readZip } from "./zip.js";
 

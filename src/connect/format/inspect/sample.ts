@@ -1,10 +1,9 @@
 import type { FactId, Json, Principal, Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import {
-  amount,
   amountIn,
-  type Fields,
   fieldsIn,
   fieldsOf,
   isFields,
@@ -17,7 +16,7 @@ import {
   without,
 } from "../fields.js";
 import type { Foreign } from "../foreign.js";
-import { Arrival } from "../trajectory/arrival.js";
+import { type Answer, Arrival } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
 import { contentIn, failureIn, numberOf } from "./message.js";
 
@@ -76,7 +75,8 @@ export class SampleStory {
     arrival.keep(NOTES.log, this.#log, "log");
     if (this.#others !== undefined) arrival.keep(NOTES.archive, this.#others, "archive");
     for (const [index, event] of this.#events.entries()) {
-      const line = this.#lineOf(event);
+      // Events in a span of a branch are told on its line.
+      const line = this.#lineWithin(textIn(event, "span_id")) ?? this.#main;
       line.arrival.clock(event.timestamp);
       this.#tellEvent(line, event, `${this.#where}.events[${index}]`);
       line.arrival.keep(NOTES.event, { index, event }, `${String(event.event)} event`, event);
@@ -84,11 +84,6 @@ export class SampleStory {
     for (const side of this.#sides.values()) arrival.take(side.arrival, "a branch of the sample");
     this.#finish();
     return arrival.imported(name);
-  }
-
-  /** Events in a span of a branch are told on its line. */
-  #lineOf(event: Fields): Line {
-    return this.#lineWithin(textIn(event, "span_id")) ?? this.#main;
   }
 
   #lineWithin(span: string | undefined): Line | undefined {
@@ -163,43 +158,29 @@ export class SampleStory {
       arrival.add({ type: "model-failure", of, error: { name: "ModelError", message } });
       return;
     }
-    this.#answer(line, model, fields, choice, own(event, "working_time"), parameters, config);
+    const seconds = amountIn(event, "working_time");
+    const { answer, message } = this.#answerIn(fields, choice, seconds);
+    line.said.set(freeKey(line, message), arrival.answer(model, answer, parameters, config));
   }
 
-  #answer(
-    line: Line,
-    model: string,
-    output: Fields,
-    choice: Fields,
-    time?: Json,
-    parameters?: Json,
-    config?: FactId,
-  ): void {
-    const message = this.#foreign.object(
-      this.#resolved(own(choice, "message") ?? null),
-      "choices[0].message",
-    );
+  #answerIn(output: Fields, choice: Fields, seconds = amountIn(output, "time")) {
+    const held = this.#resolved(own(choice, "message") ?? null);
+    const message = this.#foreign.object(held, "choices[0].message");
     const counts = fieldsIn(output, "usage");
-    const seconds = amount(time) ?? amountIn(output, "time");
-    const id = line.arrival.answer(
-      model,
-      {
-        content: contentIn(own(message, "content"), own(message, "tool_calls")),
-        finish: String(own(choice, "stop_reason") ?? "unknown"),
-        usage: defined({
-          input: amountIn(counts, "input_tokens"),
-          output: amountIn(counts, "output_tokens"),
-          cached: amountIn(counts, "input_tokens_cache_read"),
-          reasoning: amountIn(counts, "reasoning_tokens"),
-        }),
-        cost: amountIn(counts, "total_cost"),
-        model: textIn(output, "model"),
-        milliseconds: millisecondsOf(seconds),
-      },
-      parameters,
-      config,
-    );
-    line.said.set(freeKey(line, message), id);
+    const answer: Answer = {
+      content: contentIn(own(message, "content"), own(message, "tool_calls")),
+      finish: String(own(choice, "stop_reason") ?? "unknown"),
+      usage: defined({
+        input: amountIn(counts, "input_tokens"),
+        output: amountIn(counts, "output_tokens"),
+        cached: amountIn(counts, "input_tokens_cache_read"),
+        reasoning: amountIn(counts, "reasoning_tokens"),
+      }),
+      cost: amountIn(counts, "total_cost"),
+      model: textIn(output, "model"),
+      milliseconds: millisecondsOf(seconds),
+    };
+    return { message, answer };
   }
 
   #configure(line: Line, event: Fields, parameters: Json | undefined): FactId | undefined {
@@ -332,7 +313,9 @@ export class SampleStory {
       if (silent && message.role === "assistant" && !line.said.has(key)) {
         const whole = isFields(output) && message === last ? without(output, "choices") : {};
         const model = String(own(message, "model") ?? own(this.#log.eval as Fields, "model") ?? "unknown");
-        this.#answer(line, model, whole, { message, ...reasonIn(output, message === last) });
+        const choice = message === last ? firstChoice(fieldsOf(output)) : undefined;
+        const told = this.#answerIn(whole, { ...choice, message });
+        line.said.set(freeKey(line, told.message), line.arrival.answer(model, told.answer));
       } else this.#say(line, key, message);
     }
     for (const [name, score] of Object.entries(fieldsIn(sample, "scores"))) this.#score(name, score);
@@ -406,11 +389,6 @@ function keyOf(message: Fields): string {
   const [call, id] = [textIn(message, "tool_call_id"), textIn(message, "id")];
   if (role === "tool" && call !== undefined) return `tool ${call}`;
   return id === undefined ? JSON.stringify([role, content, tool_calls]) : `id ${id}`;
-}
-
-function reasonIn(output: Json | undefined, last: boolean): Fields {
-  const choice = last ? firstChoice(fieldsOf(output)) : undefined;
-  return choice === undefined ? {} : without(choice, "message");
 }
 
 function firstChoice(output: Fields): Fields | undefined {

@@ -1,6 +1,7 @@
-import { type FactOf, type Json, type Session, transcriptView } from "../../../session/index.js";
+import { type FactOf, type Json, type Session, transcriptView, type Usage } from "../../../session/index.js";
+import { mapValues } from "../../../util/index.js";
 import type { ExportFormat, Subject } from "../exchange.js";
-import { type Fields, fieldsOf, isFields, listOf, without } from "../fields.js";
+import { addedUsage, type Fields, fieldsOf, isFields, listOf, without } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Told } from "../trajectory/line.js";
 import { partsOf, textOf, wordsOf } from "../trajectory/turn.js";
@@ -103,11 +104,8 @@ function begin(events: Events, head: Session, main: readonly Told[]): void {
     completed: false,
     metadata: {},
   };
-  events.put(
-    "sample_init",
-    { sample: { input: inputOf(main), target: "", id: head.lineage[0]?.id ?? head.id }, state },
-    at,
-  );
+  const sample = { input: inputOf(main), target: "", id: head.lineage[0]?.id ?? head.id };
+  events.put(at, "sample_init", { sample, state });
 }
 
 function headerOf({ name }: Subject, head: Session, main: readonly Told[]): Fields {
@@ -143,7 +141,7 @@ function headerOf({ name }: Subject, head: Session, main: readonly Told[]): Fiel
     results: {
       total_samples: 1,
       completed_samples: 1,
-      scores: [...reports.values()].map(({ fact }) => ({
+      scores: [...reports.values()].map((fact) => ({
         name: fact.name,
         scorer: fact.name,
         params: {},
@@ -176,7 +174,7 @@ function sampleOf(
   const failed = main.findLast(({ fact }) => fact.type === "run-end" && fact.error !== undefined)?.fact as
     | FactOf<"run-end">
     | undefined;
-  const scores = [...reportsIn(main)].map(([key, { fact }]) => [key, scoreFor(fact)] as const);
+  const scores = mapValues(Object.fromEntries(reportsIn(main)), scoreFor);
   return {
     id: root,
     epoch: 1,
@@ -184,7 +182,7 @@ function sampleOf(
     target: "",
     messages: [...settled, ...open].map(({ id, message }) => messageFor(message, id)),
     output: outputOf(reply, modelOf(head)),
-    ...(scores.length > 0 && { scores: Object.fromEntries(scores) }),
+    ...(Object.keys(scores).length > 0 && { scores }),
     metadata: { ...(name !== undefined && { name }) },
     store: {},
     model_usage: usageByModel(head),
@@ -212,12 +210,9 @@ function outputOf(told: Told | undefined, model: string): Fields {
 }
 
 /** The last report of each name is what counts. */
-function reportsIn(
-  main: readonly Told[],
-): ReadonlyMap<string, { readonly fact: FactOf<"validation-report"> }> {
-  return new Map(
-    main.flatMap(({ fact }) => (fact.type === "validation-report" ? [[fact.name, { fact }] as const] : [])),
-  );
+function reportsIn(main: readonly Told[]): ReadonlyMap<string, FactOf<"validation-report">> {
+  const reports = main.flatMap(({ fact }) => (fact.type === "validation-report" ? [fact] : []));
+  return new Map(reports.map((fact) => [fact.name, fact]));
 }
 
 function inputOf(main: readonly Told[]): string {
@@ -235,17 +230,12 @@ function modelOf(head: Session): string {
 
 function usageByModel(head: Session): Fields {
   const models = new Map<string, string>();
-  const totals = new Map<string, { input: number; output: number; cached: number; reasoning: number }>();
+  const totals = new Map<string, Required<Usage>>();
   for (const { id, fact } of head.history()) {
     if (fact.type === "model-call") models.set(id, fact.model);
     if (fact.type !== "model-reply") continue;
     const model = textOf(models.get(fact.of) ?? fact.model ?? "unknown");
-    const total = totals.get(model) ?? { input: 0, output: 0, cached: 0, reasoning: 0 };
-    total.input += fact.usage.input;
-    total.output += fact.usage.output;
-    total.cached += fact.usage.cached ?? 0;
-    total.reasoning += fact.usage.reasoning ?? 0;
-    totals.set(model, total);
+    totals.set(model, addedUsage(totals.get(model), fact.usage));
   }
   return Object.fromEntries([...totals].map(([model, total]) => [model, usageFor(total)]));
 }
@@ -277,15 +267,10 @@ export function logIn(line: readonly Told[], session: Session): Restored | undef
   if (log === undefined || sample === undefined) return undefined;
   const ordered = [...events].sort(([one], [other]) => one - other).map(([, event]) => event);
   const { transcript } = sample;
+  // Logs from before there were events have no place for them.
+  const isOld = sample.attachments === undefined && ordered.length === 0;
   const whole = isFields(transcript)
     ? { ...without(sample, "transcript"), transcript: { ...transcript, events: ordered } }
-    : ordered.length > 0 || !isOld(sample)
-      ? { ...sample, events: ordered }
-      : sample;
+    : { ...sample, ...(!isOld && { events: ordered }) };
   return { log, sample: whole, rest: line.slice(end + 1) };
-}
-
-/** Logs from before there were events have no place for them. */
-function isOld(sample: Fields): boolean {
-  return sample.attachments === undefined;
 }

@@ -32,14 +32,10 @@ export function readZip(bytes: Uint8Array): Archive {
       throw new ArchiveFault("its directory is damaged");
     const [method, check] = [buffer.readUInt16LE(at + 10), buffer.readUInt32LE(at + 16)];
     const [packed, size] = [buffer.readUInt32LE(at + 20), buffer.readUInt32LE(at + 24)];
-    const lengths = [28, 30, 32].map((offset) => buffer.readUInt16LE(at + offset)) as [
-      number,
-      number,
-      number,
-    ];
-    const name = buffer.toString("utf8", at + 46, at + 46 + lengths[0]);
+    const length = (offset: number): number => buffer.readUInt16LE(at + offset);
+    const name = buffer.toString("utf8", at + 46, at + 46 + length(28));
     const local = buffer.readUInt32LE(at + 42);
-    at += 46 + lengths[0] + lengths[1] + lengths[2];
+    at += 46 + length(28) + length(30) + length(32);
     if (name.endsWith("/")) continue;
     if (files.has(name)) throw new ArchiveFault(`${JSON.stringify(name)} is there twice`);
     room -= size;
@@ -56,35 +52,30 @@ export function writeZip(files: Archive): Uint8Array {
   let at = 0;
   for (const [name, content] of files) {
     const [title, data] = [Buffer.from(name, "utf8"), deflateRawSync(content)];
-    const common = Buffer.alloc(26);
-    common.writeUInt16LE(20, 0);
-    common.writeUInt16LE(UTF8_NAMES, 2);
-    common.writeUInt16LE(8, 4);
-    common.writeUInt16LE(NO_TIME.time, 6);
-    common.writeUInt16LE(NO_TIME.date, 8);
-    common.writeUInt32LE(crc32(content), 10);
-    common.writeUInt32LE(data.length, 14);
-    common.writeUInt32LE(content.length, 18);
-    common.writeUInt16LE(title.length, 22);
-    const mark = Buffer.alloc(4);
-    mark.writeUInt32LE(LOCAL);
-    const entry = Buffer.alloc(46);
-    entry.writeUInt32LE(ENTRY);
-    entry.writeUInt16LE(20, 4);
-    common.copy(entry, 6);
-    entry.writeUInt32LE(at, 42);
-    pieces.push(mark, common, title, data);
-    directory.push(entry, title);
-    at += mark.length + common.length + title.length + data.length;
+    const flags = words(20, UTF8_NAMES, 8, NO_TIME.time, NO_TIME.date);
+    const common = [flags, longs(crc32(content), data.length, content.length), words(title.length, 0)];
+    const local = [longs(LOCAL), ...common, title, data];
+    pieces.push(...local);
+    directory.push(longs(ENTRY), words(20), ...common, words(0, 0, 0), longs(0, at), title);
+    at += lengthOf(local);
   }
-  const size = directory.reduce((sum, { length }) => sum + length, 0);
-  const end = Buffer.alloc(22);
-  end.writeUInt32LE(END);
-  end.writeUInt16LE(files.size, 8);
-  end.writeUInt16LE(files.size, 10);
-  end.writeUInt32LE(size, 12);
-  end.writeUInt32LE(at, 16);
-  return Buffer.concat([...pieces, ...directory, end]);
+  const counts = words(0, 0, files.size, files.size);
+  const end = [longs(END), counts, longs(lengthOf(directory), at), words(0)];
+  return Buffer.concat([...pieces, ...directory, ...end]);
+}
+
+function words(...numbers: readonly number[]): Buffer {
+  const bytes = Buffer.alloc(2 * numbers.length);
+  for (const [place, number] of numbers.entries()) bytes.writeUInt16LE(number, 2 * place);
+  return bytes;
+}
+
+function longs(...numbers: readonly number[]): Buffer {
+  return words(...numbers.flatMap((number) => [number % 0x10000, Math.floor(number / 0x10000)]));
+}
+
+function lengthOf(pieces: readonly Uint8Array[]): number {
+  return pieces.reduce((sum, { length }) => sum + length, 0);
 }
 
 function endOf(buffer: Buffer): number {

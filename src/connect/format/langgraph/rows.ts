@@ -3,10 +3,9 @@ import { compareText, parseJson } from "../../../util/index.js";
 import type { Dumped } from "../../langgraph/held.js";
 import { Ledger } from "../../langgraph/ledger.js";
 import { IMPORT, nameOfThread, PREFIX, type Put } from "../../langgraph/note.js";
-
 import { Scribe } from "../../langgraph/scribe.js";
 import type { Imported, Source } from "../exchange.js";
-import { fieldsIn, fieldsOf, parsed, textIn } from "../fields.js";
+import { addTo, fieldsIn, fieldsOf, parsed, textIn } from "../fields.js";
 import { keepRest, startImport, UNKNOWN_TIME } from "../intake.js";
 
 /** A checkpoint as a saver of LangGraph keeps it. */
@@ -75,11 +74,7 @@ async function threadOf(
   const checkpoints = inOrder(rows.checkpoints);
   const notes = [...told];
   const first = timeOf(checkpoints[0]);
-  const scribe = new Scribe(new Ledger(), async (id) => {
-    const found = known.get(id);
-    if (found === undefined) throw new Error(`no session ${id}`);
-    return found;
-  });
+  const scribe = new Scribe(new Ledger(), async (id) => known.get(id) as Session);
   const start = startImport(source, IMPORT, {
     name: thread,
     at: first,
@@ -88,12 +83,8 @@ async function threadOf(
   });
   const known = new Map<string, Session>();
   const remember = (session: Session): void => {
-    for (
-      let step: Session | undefined = session;
-      step !== undefined && !known.has(step.id);
-      step = step.soleParent
-    )
-      known.set(step.id, step);
+    let step: Session | undefined = session;
+    for (; step !== undefined && !known.has(step.id); step = step.soleParent) known.set(step.id, step);
   };
   scribe.begin(start);
   remember(start);
@@ -115,16 +106,9 @@ async function threadOf(
   const ends = scribe.ledger.ends.map(({ at }) => known.get(at) as Session);
   const current = known.get(scribe.ledger.current?.at ?? start.id) as Session;
   const others = ends.filter((session) => session.id !== current.id);
-  const at = current.fact.at;
+  const stamp = { by: "runtime:langgraph", at: current.fact.at } as const;
   let session =
-    others.length === 0
-      ? current
-      : current.merge(others, {
-          adopt: "none",
-          why: GATHERED,
-          by: "runtime:langgraph",
-          at,
-        });
+    others.length === 0 ? current : current.merge(others, { adopt: "none", why: GATHERED, ...stamp });
   const lost = [...byCheckpoint.values()].flat();
   if (lost.length > 0) {
     notes.push(`${lost.length} writes belong to no checkpoint`);
@@ -172,15 +156,12 @@ function waiting(
   const awaited: FactId[] = [];
   for (const { namespace, checkpoint, channel, value } of writes) {
     if (namespace !== "" || checkpoint !== newest || channel !== "__interrupt__") continue;
-    next = next.append({ type: "signal-await", name: "interrupt", what: askedIn(value), ...stamp });
+    const what = value.binary ? { base64: value.text } : parsed(value.text);
+    next = next.append({ type: "signal-await", name: "interrupt", what, ...stamp });
     awaited.push(next.id);
   }
   if (awaited.length === 0) return session;
   return next.append({ type: "run-suspend", of: start.id, waiting: awaited, ...stamp });
-}
-
-function askedIn({ text, binary }: Dumped): Json {
-  return binary ? { base64: text } : parsed(text);
 }
 
 function putOf(row: CheckpointRow): Put {
@@ -212,11 +193,6 @@ function timeOf(row: CheckpointRow | undefined): string {
 
 function grouped<Item>(items: readonly Item[], keyOf: (item: Item) => string): Map<string, Item[]> {
   const groups = new Map<string, Item[]>();
-  for (const item of items) {
-    const key = keyOf(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
+  for (const item of items) addTo(groups, keyOf(item), item);
   return groups;
 }

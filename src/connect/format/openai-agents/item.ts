@@ -1,6 +1,6 @@
 import type { Content, Json, Part } from "../../../session/index.js";
+import { wordsAlone } from "../../ai-sdk/conversation.js";
 import { FieldReader, type Fields, fieldsIn, fieldsOf, isFields, listOf } from "../fields.js";
-import { plainContent } from "../trajectory/arrival.js";
 
 /** The output of a model in parts. Fields that facts cannot express are kept as `meta`. */
 export function partsOf(item: Json): readonly Part[] {
@@ -51,7 +51,7 @@ export function messageOf(
 ): { readonly role: "user" | "assistant" | "system"; readonly content: Content } | undefined {
   const { role } = item;
   if (role !== "user" && role !== "assistant" && role !== "system") return undefined;
-  return { role, content: plainContent(partsOf(item)) };
+  return { role, content: wordsAlone(partsOf(item)) };
 }
 
 function messageParts(fields: FieldReader): readonly Part[] {

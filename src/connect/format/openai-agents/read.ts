@@ -1,11 +1,11 @@
 import { canonical, digestOf, type FactId, type Json } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
+import type { Fields } from "../fields.js";
 import {
   agentNamed,
   amount,
   FieldReader,
-  type Fields,
   fieldsOf,
   isFields,
   isSame,

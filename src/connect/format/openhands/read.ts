@@ -2,24 +2,32 @@ import type { FactId, Failure, Json, Part } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Imported, ImportFormat, Source } from "../exchange.js";
 import type { Fields } from "../fields.js";
-import { amountIn, fieldsIn, fieldsOf, isFields, isTime, listOf, own, stringOf, textIn } from "../fields.js";
+import {
+  addTo,
+  amountIn,
+  fieldsIn,
+  fieldsOf,
+  isFields,
+  isTime,
+  listOf,
+  own,
+  stringOf,
+  textIn,
+} from "../fields.js";
 import { beginning, defineImport, type Foreign, firstLine } from "../foreign.js";
 import { Arrival, contentOf, nameOf, partsIn, UNKNOWN_OUTCOME } from "../trajectory/arrival.js";
 import { wordsOf } from "../trajectory/turn.js";
+import type { Call, Span, Total } from "./v0.js";
 import {
-  type Call,
   condense,
   configure,
   contentIn,
   eventsOfV0,
-  gather,
   isV0,
   NOTE,
   NOTHING,
   parsedText,
-  type Span,
   StoryOfV0,
-  type Total,
 } from "./v0.js";
 
 export const openHands: ImportFormat = defineImport({
@@ -91,7 +99,7 @@ class Story {
     this.#foreign = foreign;
     for (const { value } of events) {
       const response = textIn(value, "llm_response_id");
-      if (value.kind === "ActionEvent" && response !== undefined) gather(this.#together, response, value);
+      if (value.kind === "ActionEvent" && response !== undefined) addTo(this.#together, response, value);
     }
     const at = events.map(({ value }) => value.timestamp).find(isTime);
     this.arrival = Arrival.start(foreign, { name: "conversation", at });

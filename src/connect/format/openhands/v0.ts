@@ -2,7 +2,18 @@ import type { Content, FactId, Json, Part, Usage } from "../../../session/index.
 import { defined, parseJson } from "../../../util/index.js";
 import type { Source } from "../exchange.js";
 import type { Fields } from "../fields.js";
-import { amountIn, fieldsIn, isFields, isTime, listOf, objectsIn, own, textIn, toolSpec } from "../fields.js";
+import {
+  addTo,
+  amountIn,
+  fieldsIn,
+  isFields,
+  isTime,
+  listOf,
+  objectsIn,
+  own,
+  textIn,
+  toolSpec,
+} from "../fields.js";
 import { beginsLike, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, partsIn, textParts } from "../trajectory/arrival.js";
 
@@ -51,8 +62,7 @@ export class StoryOfV0 {
       const cause = own(event, "cause");
       if (typeof own(event, "observation") === "string" && cause !== undefined) this.#observed.add(cause);
       const response = responseOf(event);
-      if (own(event, "action") !== undefined && response.id !== "")
-        gather(this.#together, response.id, event);
+      if (own(event, "action") !== undefined && response.id !== "") addTo(this.#together, response.id, event);
     }
     const at = events.map(({ timestamp }) => timestamp).find(isTime);
     this.arrival = Arrival.start(foreign, { name: "trajectory", at });
@@ -211,13 +221,6 @@ export function contentIn(content: Json | undefined): Content {
 /** The arguments of a call, where they are JSON text. */
 export function parsedText(text: Json | undefined): Json | undefined {
   return typeof text === "string" ? (parseJson(text) as Json | undefined) : undefined;
-}
-
-/** Adds an event to the other events of the same answer of the model. */
-export function gather(groups: Map<string, Fields[]>, key: string, event: Fields): void {
-  const group = groups.get(key);
-  if (group === undefined) groups.set(key, [event]);
-  else group.push(event);
 }
 
 export function configure(arrival: Arrival, agent: string, instructions: string, event: Fields): void {

@@ -1,8 +1,8 @@
 import { canonical, type FactId, type Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
-import { agentNamed, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
+import { wordsAlone } from "../../ai-sdk/conversation.js";
+import { agentNamed, detailOf, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
-import { plainContent } from "../trajectory/arrival.js";
 import { plain } from "../trajectory/turn.js";
 import { inputMessages } from "./content.js";
 import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
@@ -12,7 +12,7 @@ import type { ReadEvent, ReadSpan } from "./parse.js";
 import { heard, replyParts } from "./said.js";
 import { timeOf } from "./span.js";
 import type { Understood } from "./understand.js";
-import { chatIn, detailOf, failureIn, isExact, toolIn, valueIn } from "./understand.js";
+import { chatIn, failureIn, isExact, toolIn, valueIn } from "./understand.js";
 
 const GATHERED = "these branches were not merged; they are gathered so that one session has them all";
 
@@ -163,7 +163,7 @@ export class Builder {
         this.#append({
           type: "model-reply",
           of,
-          content: plainContent(replyParts(chat.output)),
+          content: wordsAlone(replyParts(chat.output)),
           finish: chat.finish ?? "unknown",
           usage: usage ?? { input: 0, output: 0 },
           ...(usage === undefined && { meta: NO_USAGE }),
@@ -182,20 +182,9 @@ export class Builder {
       span.name.replace(/^execute_tool /, "");
     const call = left.text(GEN_AI.toolCall) ?? left.text(AI.toolCall) ?? left.text("tool_call.id");
     left.drop(GEN_AI.toolType, "function");
-    const input = valueIn(
-      left,
-      GEN_AI.toolArguments,
-      AI.toolArguments,
-      "input.value",
-      "langfuse.observation.input",
-    );
-    const output = valueIn(
-      left,
-      GEN_AI.toolResult,
-      AI.toolResult,
-      "output.value",
-      "langfuse.observation.output",
-    );
+    const [asked, answered] = ["langfuse.observation.input", "langfuse.observation.output"] as const;
+    const input = valueIn(left, GEN_AI.toolArguments, AI.toolArguments, "input.value", asked);
+    const output = valueIn(left, GEN_AI.toolResult, AI.toolResult, "output.value", answered);
     const author = left.text(OURS.by);
     const by = author?.startsWith("agent") ? (author as `agent:${string}`) : ("agent" as const);
     if (author !== by) left.keep(OURS.by, author);
@@ -314,24 +303,18 @@ export class Builder {
       by: "runtime",
     });
     // The words of the conventions are said by the fact; anything else is kept.
-    const known: readonly string[] = [
-      GEN_AI.evaluation,
-      GEN_AI.score,
-      GEN_AI.label,
-      GEN_AI.explanation,
-      OURS.fact,
-    ];
-    return (
-      Object.keys(attributes).every((key) => known.includes(key)) && (label === "pass" || label === "fail")
-    );
+    const isKnown = Object.keys(attributes).every((key) => EVALUATION.includes(key));
+    return isKnown && (label === "pass" || label === "fail");
   }
 }
 
 /** Said about an evaluation that was passed, in words that evaluators use. */
 const PASSED = /^(pass|passed|correct|true|yes|ok|success|relevant)$/i;
+const { evaluation, score, label, explanation, memoryStore, memoryRecord } = GEN_AI;
+const EVALUATION: readonly string[] = [evaluation, score, label, explanation, OURS.fact];
 const MEMORY_FIELDS = [
-  GEN_AI.memoryStore,
-  GEN_AI.memoryRecord,
+  memoryStore,
+  memoryRecord,
   GEN_AI.memoryCount,
   GEN_AI.memoryQuery,
   GEN_AI.memoryRecords,

@@ -20,13 +20,8 @@ export const OPERATION = {
 /** Other operations that a model answers: they are read like `chat`. */
 export const INFERENCE: ReadonlySet<string> = new Set(["chat", "generate_content", "text_completion"]);
 export const MEMORY: ReadonlySet<string> = new Set([
-  "create_memory_store",
-  "delete_memory_store",
-  "create_memory",
-  "search_memory",
-  "update_memory",
-  "upsert_memory",
-  "delete_memory",
+  ..."create_memory_store delete_memory_store create_memory search_memory".split(" "),
+  ..."update_memory upsert_memory delete_memory".split(" "),
 ]);
 
 export const GEN_AI = {

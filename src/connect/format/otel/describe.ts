@@ -1,5 +1,6 @@
 import type { Fact, FactId, FactOf, Failure, Json, Session } from "../../../session/index.js";
 import { traceFieldsOf, Withheld } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import { inputMessages, instructionsOf, outputMessages, withheld } from "./content.js";
 import {
   ERROR_TYPE,
@@ -64,10 +65,7 @@ function chat(node: Session, fact: FactOf<"model-call">, configs: Configs, { con
   const { messages, omitted } = inputMessages(before);
   attributes[GEN_AI.inputMessages] = JSON.stringify(messages);
   if (omitted > 0) attributes[OURS.omitted] = omitted;
-  const { instructions, tools } = (config ?? {}) as {
-    readonly instructions?: unknown;
-    readonly tools?: unknown;
-  };
+  const { instructions, tools } = plain(config);
   if (typeof instructions === "string")
     attributes[GEN_AI.instructions] = JSON.stringify(instructionsOf(instructions));
   if (Array.isArray(tools)) attributes[GEN_AI.toolDefinitions] = JSON.stringify(tools.map(definitionOf));
@@ -91,22 +89,20 @@ export function outcomeAttributes(fact: Fact, call: Session, { content }: Detail
     case "model-reply": {
       const { usage } = fact;
       const { otel } = plain(fact.meta);
-      return {
+      // Zeros stand for what an import was not told.
+      const told = plain(otel).usage !== "not told";
+      const messages = content ? JSON.stringify(outputMessages(fact.content, fact.finish)) : undefined;
+      return defined({
         [GEN_AI.finish]: [fact.finish],
-        // Zeros stand for what an import was not told.
-        ...(plain(otel).usage !== "not told" && {
-          [GEN_AI.inputTokens]: usage.input,
-          [GEN_AI.outputTokens]: usage.output,
-        }),
-        ...(usage.cached !== undefined && { [GEN_AI.cachedTokens]: usage.cached }),
-        ...(usage.reasoning !== undefined && { [GEN_AI.reasoningTokens]: usage.reasoning }),
-        ...(fact.response !== undefined && { [GEN_AI.responseId]: fact.response }),
+        [GEN_AI.inputTokens]: told ? usage.input : undefined,
+        [GEN_AI.outputTokens]: told ? usage.output : undefined,
+        [GEN_AI.cachedTokens]: usage.cached,
+        [GEN_AI.reasoningTokens]: usage.reasoning,
+        [GEN_AI.responseId]: fact.response,
         [GEN_AI.responseModel]: fact.model ?? (call.fact as FactOf<"model-call">).model,
-        ...(fact.cost !== undefined && { [OURS.cost]: fact.cost }),
-        ...(content && {
-          [GEN_AI.outputMessages]: JSON.stringify(outputMessages(fact.content, fact.finish)),
-        }),
-      };
+        [OURS.cost]: fact.cost,
+        [GEN_AI.outputMessages]: messages,
+      });
     }
     case "tool-result":
       return content ? { [GEN_AI.toolResult]: text(fact.output) } : {};
@@ -146,11 +142,7 @@ export function memoryOf(fact: Fact, { content }: Detail): Described | undefined
     case "memory-read": {
       const hits: unknown = fact.hits;
       const found = Array.isArray(hits) ? (hits as FactOf<"memory-read">["hits"]) : [];
-      const records = found.map(({ memory, score, text: words }) => ({
-        content: words ?? null,
-        id: memory,
-        score,
-      }));
+      const records = found.map(({ memory: id, score, text = null }) => ({ content: text, id, score }));
       return described(OPERATION.search, {
         [GEN_AI.memoryStore]: fact.space,
         [GEN_AI.memoryCount]: found.length,
@@ -192,11 +184,14 @@ function noted(
 ): Described | undefined {
   const { operation, attributes } = fact;
   if (typeof operation !== "string") return undefined;
-  const kept = Object.entries(plain(attributes)).filter(
-    (entry): entry is [string, string | number] =>
-      typeof entry[1] === "string" || typeof entry[1] === "number",
+  const kept = Object.entries(plain(attributes)).filter(([, value]) =>
+    /^(string|number)$/.test(typeof value),
   );
-  return described(operation, Object.fromEntries(kept), fact.remote === true ? CLIENT : INTERNAL);
+  return described(
+    operation,
+    Object.fromEntries(kept) as Attributes,
+    fact.remote === true ? CLIENT : INTERNAL,
+  );
 }
 
 function definitionOf(tool: unknown): Json {

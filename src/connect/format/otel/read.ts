@@ -1,6 +1,6 @@
 import type { Json } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
-import { isSame } from "../fields.js";
+import { addTo, isSame } from "../fields.js";
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { startImport } from "../intake.js";
 import { type Branch, Builder } from "./builder.js";
@@ -28,9 +28,7 @@ function read(foreign: Foreign): readonly Imported[] {
     if (is.conversation !== undefined && !named.has(span.traceId)) named.set(span.traceId, is.conversation);
   for (const told of spans) {
     const key = told.is.conversation ?? named.get(told.span.traceId) ?? told.span.traceId;
-    const list = conversations.get(key);
-    if (list === undefined) conversations.set(key, [told]);
-    else list.push(told);
+    addTo(conversations, key, told);
   }
   return [...conversations].map(([key, told]) => sessionOf(key, told, foreign));
 }

@@ -1,6 +1,6 @@
 import type { Json, Message, Part, Session } from "../../../session/index.js";
-import { missingIn, sayMissing } from "../../ai-sdk/conversation.js";
-import { agentNamed, type Fields, fieldsIn, objectsOf, stringOf } from "../fields.js";
+import { type Missing, missingIn, sayMissing, sdkPart, wordsAlone } from "../../ai-sdk/conversation.js";
+import { agentNamed, type Fields, fieldsIn, isFields, objectsOf, stringOf } from "../fields.js";
 
 /** Appends what messages of the conventions say and the session does not, once. */
 export function heard(
@@ -16,7 +16,7 @@ export function heard(
       const known = (one: Message) => one.role === "system" && one.content === text;
       if (!next.transcript.some(known)) next = next.say(text, { role: "system", at });
     }
-  for (const said of missingIn(next.transcript, promptOf(messages)))
+  for (const said of missingIn(next.transcript, saidIn(messages)))
     next = sayMissing(next, said, agentNamed(agent), { at });
   return next;
 }
@@ -72,48 +72,27 @@ function partOf(part: Fields): Part {
   }
 }
 
-/** The same messages as the AI SDK would send them, which is what conversations are compared by. */
-function promptOf(messages: readonly Fields[]): readonly Fields[] {
-  const names = new Map<string, string>();
-  return messages.map((message) => {
-    const parts = partsIn(message).map(partOf);
-    for (const part of parts) if (part.type === "tool-call") names.set(part.call, part.name);
-    const isTool =
-      message.role === "tool" ||
-      (parts.some((part) => part.type === "tool-result") && message.role === "user");
-    return {
-      role: isTool
-        ? "tool"
-        : message.role === "assistant" || message.role === "user"
-          ? message.role
-          : "system",
-      content: parts.map((part) => sent(part, names)),
-    };
+/** The messages of the conventions in the form in which conversations are compared. */
+function saidIn(messages: readonly Fields[]): readonly Missing[] {
+  const [names, inputs] = [new Map<string, string>(), new Map<string, Json>()];
+  return messages.flatMap((message): readonly Missing[] => {
+    const { role } = message;
+    const told = partsIn(message).map(partOf);
+    for (const part of told) if (part.type === "tool-call") names.set(part.call, part.name);
+    const parts = told.map((part): Part => {
+      if (part.type === "source") return { type: "other", value: part };
+      if (part.type === "tool-result") return { ...part, name: part.name || (names.get(part.call) ?? "") };
+      // Others may be parts of the AI SDK.
+      return part.type === "other" && isFields(part.value) ? sdkPart(part.value) : part;
+    });
+    if (role === "tool" || (role === "user" && parts.some(({ type }) => type === "tool-result")))
+      return parts.flatMap((part) => {
+        if (part.type !== "tool-result") return [];
+        const { call, name, output } = part;
+        return [{ role: "tool", call, name, input: inputs.get(call) ?? {}, output }];
+      });
+    if (role !== "user" && role !== "assistant") return [];
+    for (const part of parts) if (part.type === "tool-call") inputs.set(part.call, part.input);
+    return [{ role, content: wordsAlone(parts) }];
   });
-}
-
-function sent(part: Part, names: ReadonlyMap<string, string>): Json {
-  switch (part.type) {
-    case "tool-call":
-      return {
-        type: "tool-call",
-        toolCallId: part.call,
-        toolName: part.name,
-        input: part.input,
-        ...(part.provider && { providerExecuted: true }),
-      };
-    case "tool-result":
-      return {
-        type: "tool-result",
-        toolCallId: part.call,
-        toolName: part.name === "" ? (names.get(part.call) ?? "") : part.name,
-        output: { type: "json", value: part.output },
-      };
-    case "file":
-      return { type: "file", mediaType: part.media, data: part.data };
-    case "other":
-      return part.value;
-    default:
-      return part;
-  }
 }

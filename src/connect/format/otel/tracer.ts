@@ -3,7 +3,6 @@ import { defined } from "../../../util/index.js";
 import type { Subject } from "../exchange.js";
 import { GEN_AI, OPERATION, OURS, SESSION } from "./conventions.js";
 import { callAttributes, type Detail, errorOf, eventOf, memoryOf, outcomeAttributes } from "./describe.js";
-
 import type { Attributes, Span } from "./span.js";
 import { CLIENT, INTERNAL, later, nanosecondsOf, spanIdOf, traceIdOf } from "./span.js";
 
@@ -15,6 +14,8 @@ type Place = {
   readonly branch: string;
   readonly sandbox: string | undefined;
 };
+type Ids = Pick<Span, "traceId" | "spanId" | "parentSpanId">;
+type Named = { readonly name: string; readonly kind?: Span["kind"]; readonly attributes: Attributes };
 /** A run or a module at work, and what it is part of. */
 type Open = { readonly span: Span; readonly around: Open | undefined };
 
@@ -70,7 +71,6 @@ class Tracer {
       case "session-detach":
         return before;
       case "run-start":
-        return this.#enter(node, fact, before);
       case "module-enter":
         return this.#enter(node, fact, before);
       case "run-end":
@@ -158,10 +158,8 @@ class Tracer {
   }
 
   #fork(node: Session, fact: FactOf<"branch-fork">, place: Place): Span {
-    const span = this.#span(node, place, {
-      name: `fork ${fact.name}`,
-      attributes: { [OURS.operation]: "fork", ...(this.#detail.content && why(fact.why)) },
-    });
+    const attributes = { [OURS.operation]: "fork", ...(this.#detail.content && why(fact.why)) };
+    const span = this.#span(node, place, { name: `fork ${fact.name}`, attributes });
     link(span, place.latest, "fork");
     return span;
   }
@@ -176,11 +174,7 @@ class Tracer {
       },
     });
     for (const [index, id] of node.parentIds.entries())
-      link(
-        span,
-        this.#places.get(id)?.latest,
-        index === 0 ? "ours" : index === 1 ? "theirs" : `side ${index}`,
-      );
+      link(span, this.#places.get(id)?.latest, ["ours", "theirs"][index] ?? `side ${index}`);
     return span;
   }
 
@@ -218,41 +212,26 @@ class Tracer {
     const event = eventOf(node, this.#detail);
     if (event === undefined) return before;
     const of = (node.fact as { readonly of?: FactId }).of;
-    const about = of === undefined ? undefined : this.#spanAbout(of);
+    const about = of === undefined ? undefined : this.#begun.get(of)?.span;
     const span = about ?? before.enclosing?.span ?? this.#session(before, node.fact.at);
     span.events.push(event);
     return before;
-  }
-
-  /** The span of a call, or of the call that a fact is the outcome of. */
-  #spanAbout(id: FactId): Span | undefined {
-    return this.#begun.get(id)?.span;
   }
 
   /** The span that holds what happens outside of runs, made when there is something to hold. */
   #session({ root }: Place, at: string): Span {
     let span = this.#roots.get(root);
     if (span === undefined) {
-      const start = nanosecondsOf(at);
-      span = {
-        traceId: traceIdOf(root),
-        spanId: spanIdOf(root),
-        name: `${OPERATION.workflow} ${this.#name}`,
-        kind: INTERNAL,
-        start,
-        end: start,
-        attributes: {
-          [GEN_AI.operation]: OPERATION.workflow,
-          [GEN_AI.workflow]: this.#name,
-          [OURS.operation]: "session",
-          [OURS.fact]: root,
-          ...this.#ids(),
-        },
-        events: [],
-        links: [],
+      const attributes = {
+        [GEN_AI.operation]: OPERATION.workflow,
+        [GEN_AI.workflow]: this.#name,
+        [OURS.operation]: "session",
+        [OURS.fact]: root,
+        ...this.#ids(),
       };
+      const name = `${OPERATION.workflow} ${this.#name}`;
+      span = this.#begin(at, { traceId: traceIdOf(root), spanId: spanIdOf(root) }, { name, attributes });
       this.#roots.set(root, span);
-      this.#spans.push(span);
     }
     span.end = later(span.end, nanosecondsOf(at));
     return span;
@@ -261,29 +240,19 @@ class Tracer {
   #span(
     node: Session,
     place: Place,
-    more: {
-      readonly name: string;
-      readonly kind?: Span["kind"];
-      readonly trace?: string | undefined;
-      readonly attributes: Attributes;
-    },
+    { trace, attributes, ...more }: Named & { readonly trace?: string | undefined },
   ): Span {
-    const { fact } = node;
-    const parent =
-      more.trace === undefined ? (place.enclosing?.span ?? this.#session(place, fact.at)) : undefined;
-    const start = nanosecondsOf(fact.at);
-    const span: Span = {
-      traceId: more.trace ?? (parent as Span).traceId,
-      spanId: spanIdOf(node.id),
-      ...(parent !== undefined && { parentSpanId: parent.spanId }),
-      name: more.name,
-      kind: more.kind ?? INTERNAL,
-      start,
-      end: start,
-      attributes: { ...more.attributes, ...this.#ids(), ...lineageOf(node, place) },
-      events: [],
-      links: [],
-    };
+    const { at } = node.fact;
+    const parent = trace === undefined ? (place.enclosing?.span ?? this.#session(place, at)) : undefined;
+    const traceId = trace ?? (parent as Span).traceId;
+    const ids = { traceId, spanId: spanIdOf(node.id), ...defined({ parentSpanId: parent?.spanId }) };
+    const about = { ...attributes, ...this.#ids(), ...lineageOf(node, place) };
+    return this.#begin(at, ids, { ...more, attributes: about });
+  }
+
+  #begin(at: string, ids: Ids, { name, kind = INTERNAL, attributes }: Named): Span {
+    const start = nanosecondsOf(at);
+    const span: Span = { ...ids, name, kind, start, end: start, attributes, events: [], links: [] };
     this.#spans.push(span);
     return span;
   }

@@ -1,7 +1,7 @@
 import type { Json, Usage } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Fields } from "../fields.js";
-import { amount, FieldReader, fieldsOf, isFields, objectsOf, parsed, stringOf } from "../fields.js";
+import { amount, detailOf, FieldReader, fieldsOf, isFields, objectsOf, parsed, stringOf } from "../fields.js";
 import {
   ERROR_TYPE,
   GEN_AI,
@@ -13,7 +13,6 @@ import {
   SESSION,
 } from "./conventions.js";
 import { AI, aiSdkMessage, aiSdkOutput, aiSdkRole, aiSdkTools, flatMessages, flatTools } from "./dialect.js";
-
 import type { ReadSpan } from "./parse.js";
 
 export type Role = "chat" | "tool" | "agent" | "workflow" | "session" | "memory" | "fork" | "merge" | "step";
@@ -47,31 +46,26 @@ export function understood(span: ReadSpan): Understood {
   if (session !== undefined && session !== conversation) left.keep(SESSION, session);
   const held = session ?? conversation ?? left.text("langfuse.session.id");
   if (held !== undefined && conversation === undefined) left.keep(SESSION, held);
-  const role = roleOf(operation, ours, kind, observation) ?? roleByContent(left) ?? "step";
-  if (role === "step" && operation !== undefined) left.keep(GEN_AI.operation, operation);
-  if (role === "step" && kind !== undefined) left.keep("openinference.span.kind", kind);
-  if (role === "step" && observation !== undefined) left.keep("langfuse.observation.type", observation);
-  if (role === "chat" && operation !== undefined && operation !== OPERATION.chat)
+  const named = KINDS.get(kind?.toLowerCase() ?? "") ?? KINDS.get(observation ?? "");
+  const role = roleOf(operation, ours) ?? named ?? roleByContent(left) ?? "step";
+  if (role === "step" || (role === "chat" && operation !== OPERATION.chat))
     left.keep(GEN_AI.operation, operation);
+  if (role === "step") left.keep("openinference.span.kind", kind);
+  if (role === "step") left.keep("langfuse.observation.type", observation);
   return { role, left, operation, conversation: held };
 }
 
-function roleOf(
-  operation: string | undefined,
-  ours: string | undefined,
-  kind: string | undefined,
-  observation: string | undefined,
-): Role | undefined {
+function roleOf(operation = "", ours?: string): Role | undefined {
   if (ours === "fork" || ours === "merge" || ours === "session") return ours;
-  if (operation !== undefined) {
-    if (INFERENCE.has(operation)) return "chat";
-    if (MEMORY.has(operation)) return "memory";
-    if (operation === OPERATION.tool) return "tool";
-    if (operation === OPERATION.agent) return "agent";
-    if (operation === OPERATION.workflow) return "workflow";
-  }
-  return KINDS.get(kind?.toLowerCase() ?? "") ?? KINDS.get(observation ?? "");
+  if (INFERENCE.has(operation)) return "chat";
+  return MEMORY.has(operation) ? "memory" : ROLES.get(operation);
 }
+
+const ROLES: ReadonlyMap<string, Role> = new Map([
+  [OPERATION.tool, "tool"],
+  [OPERATION.agent, "agent"],
+  [OPERATION.workflow, "workflow"],
+]);
 
 /** The role of a span that does not name its operation: one of the AI SDK, or one with a model and its usage. */
 function roleByContent(left: FieldReader): Role | undefined {
@@ -92,24 +86,7 @@ function roleByContent(left: FieldReader): Role | undefined {
 }
 
 /** The attributes of a call of a model. */
-export type ReadChat = {
-  readonly model: string;
-  readonly provider: string | undefined;
-  readonly agent: string | undefined;
-  readonly parameters: Fields;
-  readonly json: boolean;
-  readonly finish: string | undefined;
-  readonly usage: Usage | undefined;
-  readonly cost: number | undefined;
-  readonly response: string | undefined;
-  readonly responseModel: string | undefined;
-  readonly instructions: string | undefined;
-  readonly tools: readonly Json[] | undefined;
-  readonly input: readonly Fields[];
-  readonly output: readonly Fields[];
-};
-
-export function chatIn(left: FieldReader): ReadChat {
+export function chatIn(left: FieldReader) {
   const parameters: { [name: string]: Json } = {};
   for (const [to, from] of PARAMETERS) {
     const value = left.number(from);
@@ -173,7 +150,7 @@ const OUTPUT: Names = {
   aiSdk: aiSdkOutput,
 };
 
-function usageIn(left: FieldReader): ReadChat["usage"] {
+function usageIn(left: FieldReader): Usage | undefined {
   const count = (...names: readonly string[]) => {
     for (const name of names) {
       const value = left.number(name, 0);
@@ -184,25 +161,17 @@ function usageIn(left: FieldReader): ReadChat["usage"] {
   };
   const details = parsedIn(left, "langfuse.observation.usage_details");
   const held = fieldsOf(details);
+  const [prompt, completion] = ["llm.token_count.prompt", "llm.token_count.completion"] as const;
   const input =
-    count(GEN_AI.inputTokens, "llm.token_count.prompt", "ai.usage.inputTokens", "ai.usage.promptTokens") ??
-    amount(held.input);
+    count(GEN_AI.inputTokens, prompt, "ai.usage.inputTokens", "ai.usage.promptTokens") ?? amount(held.input);
   const output =
-    count(
-      GEN_AI.outputTokens,
-      "llm.token_count.completion",
-      "ai.usage.outputTokens",
-      "ai.usage.completionTokens",
-    ) ?? amount(held.output);
+    count(GEN_AI.outputTokens, completion, "ai.usage.outputTokens", "ai.usage.completionTokens") ??
+    amount(held.output);
   if (details !== undefined) left.keep("langfuse.observation.usage_details", JSON.stringify(details));
-  const cached = count(
-    GEN_AI.cachedTokens,
-    "llm.token_count.prompt_details.cache_read",
-    "ai.usage.cachedInputTokens",
-  );
+  const cached = count(GEN_AI.cachedTokens, `${prompt}_details.cache_read`, "ai.usage.cachedInputTokens");
   const reasoning = count(
     GEN_AI.reasoningTokens,
-    "llm.token_count.completion_details.reasoning",
+    `${completion}_details.reasoning`,
     "ai.usage.reasoningTokens",
   );
   if (input === undefined && output === undefined) {
@@ -260,10 +229,7 @@ function listIn(left: FieldReader, name: string): readonly Json[] | undefined {
 /** A value that may come as JSON text. */
 function parsedIn(left: FieldReader, name: string): Json | undefined {
   const value = left.json(name);
-  if (typeof value !== "string") return value;
-  const held = parsed(value);
-  // A text that JSON would read as a number or a truth was a text.
-  return typeof held === "object" && held !== null ? held : value;
+  return typeof value === "string" ? detailOf(value) : value;
 }
 
 /** The error of a span that failed. */
@@ -274,11 +240,6 @@ export function failureIn(
   const type = left.text(ERROR_TYPE);
   if (type === undefined && !span.failed) return undefined;
   return { name: type ?? "_OTHER", message: span.message ?? "" };
-}
-
-export function detailOf(text: string): Json {
-  const value = parsed(text);
-  return typeof value === "object" && value !== null ? value : text;
 }
 
 /** The first of these attributes that is there; its text may be JSON. */

@@ -1,17 +1,15 @@
 import type { Json } from "../../../session/index.js";
 import { ExportError, type ExportFormat, type Subject } from "../exchange.js";
-
 import { type Fields, isFields, listOf } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
 import { Lines, type Told } from "../trajectory/line.js";
 import { acceptedIn } from "../trajectory/patch.js";
+import type { Action, Turn } from "../trajectory/turn.js";
 import {
-  type Action,
   errorText,
   instructionsOf,
   outcomeOf,
   plain,
-  type Turn,
   textOf,
   thoughtsOf,
   turnsOf,
@@ -33,7 +31,9 @@ export const sweAgentExport: ExportFormat = {
       return `${JSON.stringify(more, null, 2)}\n`;
     }
     const instructions = instructionsOf(lines.main);
-    const system = instructions === undefined ? [] : [systemEntry(instructions)];
+    const [agent, message_type] = ["main", "system_prompt"];
+    const system =
+      instructions === undefined ? [] : [{ role: "system", content: instructions, agent, message_type }];
     const run = {
       environment: lines.head.placement?.sandbox ?? "openrath",
       trajectory: told.flatMap(({ steps }) => steps),
@@ -45,10 +45,6 @@ export const sweAgentExport: ExportFormat = {
 };
 
 type Entries = { readonly history: readonly Fields[]; readonly steps: readonly Fields[] };
-
-function systemEntry(content: string): Fields {
-  return { role: "system", content, agent: "main", message_type: "system_prompt" };
-}
 
 /** A turn as entries of the history, and as a step where something was done. */
 function entriesOf(turn: Turn): readonly Entries[] {

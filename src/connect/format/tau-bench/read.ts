@@ -1,6 +1,6 @@
 import type { Content, FactId, FactOf, Json, Part, Session } from "../../../session/index.js";
 import type { Imported, ImportFormat } from "../exchange.js";
-import { FieldReader, type Fields, isFields, isSame, toolNamed } from "../fields.js";
+import { addTo, FieldReader, type Fields, isFields, isSame, toolNamed } from "../fields.js";
 import { beginsLike, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, partsIn } from "../trajectory/arrival.js";
 
@@ -35,9 +35,7 @@ function read(foreign: Foreign): readonly Imported[] {
   const tasks = new Map<Json, Run[]>();
   for (const [index, value] of runs.entries()) {
     const [task, run] = runOf(value, `[${index}]`, foreign);
-    const trials = tasks.get(task);
-    if (trials === undefined) tasks.set(task, [run]);
-    else trials.push(run);
+    addTo(tasks, task, run);
   }
   return [...tasks].map(([task, trials]) => sessionOf(task, trials, foreign));
 }

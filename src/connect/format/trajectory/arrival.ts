@@ -1,20 +1,19 @@
-import {
-  type Content,
-  canonical,
-  digestOf,
-  type Fact,
-  type FactId,
-  type FactInput,
-  type Failure,
-  type Json,
-  type Part,
-  type Principal,
-  type Role,
-  type Session,
-  transcriptView,
-  type Usage,
+import type {
+  Content,
+  Fact,
+  FactId,
+  FactInput,
+  Failure,
+  Json,
+  Part,
+  Principal,
+  Role,
+  Session,
+  Usage,
 } from "../../../session/index.js";
+import { canonical, digestOf, transcriptView } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
+import { wordsAlone } from "../../ai-sdk/conversation.js";
 import type { Imported } from "../exchange.js";
 import { isFields, isTime, stringOf } from "../fields.js";
 import type { Foreign } from "../foreign.js";
@@ -41,14 +40,9 @@ export const UNKNOWN_OUTCOME: Failure = {
   code: "outcome-unknown",
 };
 
-const SAID: ReadonlySet<string> = new Set([
-  "message-say",
-  "model-reply",
-  "tool-call",
-  "tool-result",
-  "tool-failure",
-  "context-compress",
-]);
+const SAID: ReadonlySet<string> = new Set(
+  "message-say model-reply tool-call tool-result tool-failure context-compress".split(" "),
+);
 
 /**
  * A session that is made from a file, one piece after the other: first the facts that say what the piece says, then
@@ -62,7 +56,7 @@ export class Arrival {
   #at: string;
   #span: { readonly from: FactId; readonly to: FactId } | undefined;
 
-  private constructor(foreign: Foreign, session: Session, since: Session | undefined, at: string) {
+  private constructor(foreign: Foreign, session: Session, since?: Session, at = session.fact.at) {
     this.#foreign = foreign;
     this.session = session;
     this.#since = since;
@@ -70,8 +64,7 @@ export class Arrival {
   }
 
   static start(foreign: Foreign, start: StartedImport): Arrival {
-    const session = startImport(foreign.source, foreign.format, start);
-    return new Arrival(foreign, session, undefined, session.fact.at);
+    return new Arrival(foreign, startImport(foreign.source, foreign.format, start));
   }
 
   /** Another line of the same file that leaves this one at a session of it. */
@@ -169,12 +162,8 @@ export class Arrival {
   /** Keeps a piece of the file. The fields that the facts since the last piece do not say are reported. */
   keep(what: string, piece: Json, telling: string = what, told: Json = piece): void {
     const facts: Fact[] = [];
-    for (
-      let node: Session | undefined = this.session;
-      node !== undefined && node !== this.#since;
-      node = node.parents[0]
-    )
-      facts.push(node.fact);
+    let node: Session | undefined = this.session;
+    for (; node !== undefined && node !== this.#since; node = node.parents[0]) facts.push(node.fact);
     facts.reverse();
     for (const path of untold(told, facts)) {
       const place = path === "" || path === "[]" ? telling : `${telling}: ${path.replace(/^\[\]\./, "")}`;
@@ -212,7 +201,7 @@ export class Arrival {
 
 /** Words alone are text; with thoughts or calls they are parts. */
 export function contentOf(parts: readonly Part[]): Content {
-  return parts.length === 0 ? "" : plainContent(parts);
+  return parts.length === 0 ? "" : wordsAlone(parts);
 }
 
 /** The parts of content; words alone are one part. */
@@ -235,26 +224,17 @@ export function fileIn(url: unknown): Part | undefined {
   return media === undefined || data === undefined ? undefined : { type: "file", media, data };
 }
 
-/** The same where no parts at all are an empty list. */
-export function plainContent(parts: readonly Part[]): Content {
-  const [only] = parts;
-  return parts.length === 1 && only?.type === "text" && only.meta === undefined ? only.text : parts;
-}
-
 function principalOf(agent: string | undefined): Principal | undefined {
   return agent === undefined ? undefined : `agent:${agent}`;
 }
+
+const UNPRINTABLE = /[\p{Cc}\p{Cs}]/gu;
 
 /** The name that sessions of a file are proposed under: the file's, without what a name cannot have. */
 export function nameOf(file: string, ...more: readonly (string | number)[]): string {
   const base = file.replace(/\.(jsonl?|traj|eval)$/i, "");
   const name = [base, ...more.map(String)]
-    .map((part) =>
-      part
-        .toWellFormed()
-        .replace(/[\p{Cc}\p{Cs}]/gu, "")
-        .slice(0, 80),
-    )
+    .map((part) => part.toWellFormed().replace(UNPRINTABLE, "").slice(0, 80))
     .filter((part) => part !== "")
     .join("/");
   return name === "" || /^[0-9a-f]{64}$/.test(name) ? "imported" : name;

@@ -14,6 +14,9 @@ import { type A2aTask, agentMessage, type Ids, idsIn, TASK_NOTE, taskOf } from "
 
 /** A task that is under way in this process; settled with what kept it from getting on the record, if anything did. */
 type Live = { readonly ids: Ids; readonly controller: AbortController; readonly settled: Promise<unknown> };
+type Sent = { readonly name: string; readonly live: Live; readonly run: string | undefined };
+type Context = { readonly base: Session; readonly contextId: string };
+type Found = { readonly name: string; readonly ids: Ids; readonly session: Session | undefined };
 type Frame = { readonly [field: string]: Json };
 
 /** Where tasks are begun, answered, told and cancelled. */
@@ -76,10 +79,7 @@ export class TaskServer {
   }
 
   /** Begins a task with a message, or goes on with one that waits. */
-  async #send(
-    message: A2aMessage,
-    who: Principal,
-  ): Promise<{ name: string; live: Live; run: string | undefined }> {
+  async #send(message: A2aMessage, who: Principal): Promise<Sent> {
     if (message.taskId !== undefined) return this.#answer(message, message.taskId, who);
     const { budget } = this.#options;
     const taskId = randomUUID();
@@ -95,11 +95,7 @@ export class TaskServer {
     return { name, live, run: undefined };
   }
 
-  async #answer(
-    message: A2aMessage,
-    taskId: string,
-    who: Principal,
-  ): Promise<{ name: string; live: Live; run: string | undefined }> {
+  async #answer(message: A2aMessage, taskId: string, who: Principal): Promise<Sent> {
     const { name, ids, session } = await this.#find(taskId, who);
     if (message.contextId !== undefined && message.contextId !== ids.contextId)
       throw new RpcError(
@@ -121,10 +117,7 @@ export class TaskServer {
   }
 
   /** Where a new task begins: at the end of the newest that is over in its context, or with nothing. */
-  async #context(
-    contextId: string | undefined,
-    who: Principal,
-  ): Promise<{ base: Session; contextId: string }> {
+  async #context(contextId: string | undefined, who: Principal): Promise<Context> {
     if (contextId === undefined) {
       const base = this.#rath.start();
       await this.#rath.save(base, contextName(who, base.id));
@@ -154,15 +147,16 @@ export class TaskServer {
         this.#live.delete(name);
       }
     };
+    const broken = (error: unknown): unknown => {
+      warnOf(error, "OPENRATH_FRONT");
+      return error;
+    };
     const live: Live = { ids, controller, settled: work().catch(broken) };
     this.#live.set(name, live);
     return live;
   }
 
-  async #find(
-    taskId: unknown,
-    who: Principal,
-  ): Promise<{ name: string; ids: Ids; session: Session | undefined }> {
+  async #find(taskId: unknown, who: Principal): Promise<Found> {
     const name = taskName(who, String(taskId));
     const live = this.#live.get(name);
     const known = (await (await this.#rath.store()).head(name)) !== undefined;
@@ -182,11 +176,8 @@ export class TaskServer {
   async #cancel(taskId: unknown, who: Principal): Promise<Json> {
     const { name, ids, session } = await this.#find(taskId, who);
     const waits = session !== undefined && statusOf(session) === "waiting";
-    const live =
-      this.#live.get(name) ??
-      (waits
-        ? this.#begin(name, ids, who, (signal) => this.#rath.resume(name, this.#module, { signal }))
-        : undefined);
+    const resume = (signal: AbortSignal) => this.#rath.resume(name, this.#module, { signal });
+    const live = this.#live.get(name) ?? (waits ? this.#begin(name, ids, who, resume) : undefined);
     live?.controller.abort(new Error(`${who} cancelled the task`));
     await live?.settled;
     const task = await this.#task(name, ids);
@@ -200,15 +191,8 @@ export class TaskServer {
   }
 
   async #list(params: Params, who: Principal): Promise<Json> {
-    const {
-      contextId,
-      status,
-      pageSize = 50,
-      pageToken,
-      historyLength = 0,
-      includeArtifacts,
-      statusTimestampAfter,
-    } = params;
+    const { contextId, status, pageSize = 50, pageToken, historyLength = 0 } = params;
+    const { includeArtifacts, statusTimestampAfter } = params;
     const size = Number(pageSize);
     if (!Number.isSafeInteger(size) || size < 1 || size > 100)
       throw new RpcError("INVALID_PARAMS", "A page holds 1 to 100 tasks.", 'send "pageSize": 50');
@@ -282,7 +266,7 @@ export class TaskServer {
         stream.end();
       }
     };
-    work().catch(warn);
+    work().catch((error: unknown) => warnOf(error, "OPENRATH_FRONT"));
     return stream.response();
   }
 }
@@ -311,13 +295,4 @@ function isText(value: unknown): value is string {
 async function over({ settled }: Live): Promise<void> {
   const error = await settled;
   if (error !== undefined) throw error;
-}
-
-function broken(error: unknown): unknown {
-  warn(error);
-  return error;
-}
-
-function warn(error: unknown): void {
-  warnOf(error, "OPENRATH_FRONT");
 }

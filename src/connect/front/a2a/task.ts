@@ -2,26 +2,19 @@ import { textOf } from "../../../agent/model/index.js";
 import { type Awaited, detailsOf, type Rath, type Status, statusOf } from "../../../runtime/index.js";
 import type { FactId, Failure, Json, Session } from "../../../session/index.js";
 import { isWorkflow, transcriptView } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import { replySchema } from "../answer.js";
 
 /** A task of A2A as it is sent: what the record says of a run. */
 export type A2aTask = {
   readonly id: string;
   readonly contextId: string;
-  readonly status: { readonly state: TaskState; readonly timestamp: string; readonly message?: Json };
+  readonly status: { readonly state: string; readonly timestamp: string; readonly message?: Json };
   readonly artifacts?: readonly Json[];
   readonly history?: readonly Json[];
 };
 
-export type TaskState =
-  | "TASK_STATE_SUBMITTED"
-  | "TASK_STATE_WORKING"
-  | "TASK_STATE_INPUT_REQUIRED"
-  | "TASK_STATE_COMPLETED"
-  | "TASK_STATE_FAILED"
-  | "TASK_STATE_CANCELED";
-
-const STATES: { readonly [status in Status]: TaskState } = {
+const STATES: { readonly [status in Status]: string } = {
   finished: "TASK_STATE_COMPLETED",
   failed: "TASK_STATE_FAILED",
   cancelled: "TASK_STATE_CANCELED",
@@ -34,29 +27,17 @@ export const TASK_NOTE = "a2a-task";
 export type Ids = { readonly taskId: string; readonly contextId: string };
 
 /** The task that a session is the newest of. */
-export async function taskOf(
-  rath: Rath,
-  session: Session,
-  { taskId, contextId }: Ids,
-  historyLength?: number,
-): Promise<A2aTask> {
+export async function taskOf(rath: Rath, session: Session, ids: Ids, historyLength = 100): Promise<A2aTask> {
   const status = statusOf(session);
-  const message = await saidBy(rath, session, status);
-  const answer = status === "finished" ? answerIn(session) : undefined;
+  const said = await saidBy(rath, session, status);
+  const message = said && agentMessage(`${session.id}-status`, said, ids);
+  const text = status === "finished" ? answerIn(session) : undefined;
   return {
-    id: taskId,
-    contextId,
-    status: {
-      state: STATES[status],
-      timestamp: session.fact.at,
-      ...(message !== undefined && {
-        message: agentMessage(`${session.id}-status`, message, { taskId, contextId }),
-      }),
-    },
-    ...(answer !== undefined && { artifacts: [artifactOf(answer)] }),
-    ...(historyLength !== 0 && {
-      history: historyOf(session, { taskId, contextId }).slice(-(historyLength ?? 100)),
-    }),
+    id: ids.taskId,
+    contextId: ids.contextId,
+    status: { state: STATES[status], timestamp: session.fact.at, ...defined({ message }) },
+    ...(text !== undefined && { artifacts: [{ artifactId: "answer", name: "answer", parts: [{ text }] }] }),
+    ...(historyLength !== 0 && { history: historyOf(session, ids).slice(-historyLength) }),
   };
 }
 
@@ -74,10 +55,6 @@ export function agentMessage(messageId: string, parts: readonly Json[], { taskId
   return { messageId, role: "ROLE_AGENT", parts, taskId, contextId };
 }
 
-export function artifactOf(text: string): Json {
-  return { artifactId: "answer", name: "answer", parts: [{ text }] };
-}
-
 /** The message in the status of a task: the questions that it waits for, or its failure. */
 async function saidBy(rath: Rath, session: Session, status: Status): Promise<readonly Json[] | undefined> {
   if (status === "waiting") {
@@ -91,14 +68,12 @@ async function saidBy(rath: Rath, session: Session, status: Status): Promise<rea
 }
 
 function askedOf(one: Awaited): Json {
-  const schema = replySchema(one);
   return {
     id: one.id,
     type: one.doubt === true ? "in-doubt" : one.type,
     what: one.what,
     ...detailsOf(one),
-    ...(one.expires !== undefined && { expires: one.expires }),
-    ...(schema !== undefined && { schema }),
+    ...defined({ expires: one.expires, schema: replySchema(one) }),
   };
 }
 

@@ -12,26 +12,11 @@ type Fields = { readonly [field: string]: Json | undefined };
 export type AguiEvent = Fields & { readonly type: AguiEventType };
 
 export type AguiEventType =
-  | "RUN_STARTED"
-  | "RUN_FINISHED"
-  | "RUN_ERROR"
-  | "STEP_STARTED"
-  | "STEP_FINISHED"
-  | "TEXT_MESSAGE_START"
-  | "TEXT_MESSAGE_CONTENT"
-  | "TEXT_MESSAGE_END"
-  | "REASONING_START"
-  | "REASONING_MESSAGE_START"
-  | "REASONING_MESSAGE_CONTENT"
-  | "REASONING_MESSAGE_END"
-  | "REASONING_END"
-  | "TOOL_CALL_START"
-  | "TOOL_CALL_ARGS"
-  | "TOOL_CALL_END"
-  | "TOOL_CALL_RESULT"
-  | "SUBAGENT_STARTED"
-  | "SUBAGENT_FINISHED"
-  | "SUBAGENT_ERROR"
+  | `${"RUN" | "STEP" | "SUBAGENT"}_${"STARTED" | "FINISHED"}`
+  | `${"RUN" | "SUBAGENT"}_ERROR`
+  | `${"TEXT" | "REASONING"}_MESSAGE_${"START" | "CONTENT" | "END"}`
+  | `REASONING_${"START" | "END"}`
+  | `TOOL_CALL_${"START" | "ARGS" | "END" | "RESULT"}`
   | "STATE_SNAPSHOT"
   | "CUSTOM";
 
@@ -49,23 +34,22 @@ export function mergedEvent(earlier: AguiEvent, later: AguiEvent): AguiEvent | u
  * @param mayAnswer whether the reader is one of those who may answer it
  */
 export function interruptOf(one: Awaited, session: Session, mayAnswer: boolean): Json {
-  const schema = replySchema(one);
   const call =
     one.type === "approval-ask" ? callOf(session, one.id) : one.doubt === true ? one.id : undefined;
   return {
     id: one.id,
-    reason: one.doubt === true ? "in-doubt" : (REASONS.get(one.type) ?? one.type),
+    reason: one.doubt === true ? "in-doubt" : (REASONS[one.type] ?? one.type),
     message: one.what,
-    ...defined({ toolCallId: call, responseSchema: schema, expiresAt: one.expires }),
+    ...defined({ toolCallId: call, responseSchema: replySchema(one), expiresAt: one.expires }),
     metadata: { openrath: { ...detailsOf(one), mayAnswer } },
   };
 }
 
-const REASONS: ReadonlyMap<string, string> = new Map([
-  ["approval-ask", "tool_call"],
-  ["signal-await", "input_required"],
-  ["timer-set", "timer"],
-]);
+const REASONS: { readonly [type: string]: string } = {
+  "approval-ask": "tool_call",
+  "signal-await": "input_required",
+  "timer-set": "timer",
+};
 
 /** The tool call that an approval is of. */
 function callOf(session: Session, ask: FactId): FactId | undefined {

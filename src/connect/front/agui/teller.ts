@@ -1,14 +1,15 @@
 import { within } from "../../../agent/index.js";
 import { textOf } from "../../../agent/model/index.js";
 import type { Awaited, Observation } from "../../../runtime/index.js";
-import type { FactId, FactOf, Failure, Json, Part, Session } from "../../../session/index.js";
+import type { FactId, FactOf, Failure, Json, Part, Session, Usage } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
+import { addedUsage } from "../../format/fields.js";
 import { AGUI_VERSION, type AguiEvent, interruptOf } from "./event.js";
 import type { AguiInput } from "./input.js";
 
 /** A message that is being told, or that was. */
 type Told = { readonly id: string; readonly subagent: FactId | undefined; readonly reasoning: boolean };
 type Step = { readonly name: string; readonly subagent: FactId | undefined };
-type Tokens = { input: number; output: number; cached: number; reasoning: number };
 
 /**
  * Tells a run as AG-UI events, in the order its facts become durable; pieces of a reply come as they stream in. Facts name
@@ -23,7 +24,7 @@ export class AguiTeller {
   readonly #left = new Set<FactId>();
   readonly #tries = new Map<FactId, number>();
   readonly #streamed = new Set<string>();
-  readonly #usage = new Map<string, Tokens>();
+  readonly #usage = new Map<string, Required<Usage>>();
 
   constructor(input: AguiInput, send: (event: AguiEvent) => void) {
     this.#input = input;
@@ -32,13 +33,8 @@ export class AguiTeller {
 
   started(): void {
     const { threadId, runId, parentRunId, unused } = this.#input;
-    this.#send({
-      type: "RUN_STARTED",
-      threadId,
-      runId,
-      protocolVersion: AGUI_VERSION,
-      ...(parentRunId !== undefined && { parentRunId }),
-    });
+    const protocolVersion = AGUI_VERSION;
+    this.#send({ type: "RUN_STARTED", threadId, runId, protocolVersion, ...defined({ parentRunId }) });
     // Says why a tool of the front end is never called.
     if (Object.keys(unused).length > 0)
       this.#send({ type: "CUSTOM", name: "openrath.unused", value: unused });
@@ -73,12 +69,7 @@ export class AguiTeller {
 
   failed({ message, code }: Pick<Failure, "message" | "code">): void {
     this.#closeAll(false);
-    this.#send({
-      type: "RUN_ERROR",
-      message,
-      ...(code !== undefined && { code }),
-      usage: this.#tokens(),
-    });
+    this.#send({ type: "RUN_ERROR", message, ...defined({ code }), usage: this.#tokens() });
   }
 
   #piece(request: Session, delta: Json): void {
@@ -86,12 +77,10 @@ export class AguiTeller {
     if (request.fact.type !== "model-call" || typeof text !== "string") return;
     if (type !== "text" && type !== "reasoning") return;
     const subagent = this.#enter(request);
-    const id = this.#idOf(request.id);
-    if (type === "text") this.#closeMessage(`${id}-reasoning`);
-    this.#say(
-      { id: type === "text" ? id : `${id}-reasoning`, subagent, reasoning: type === "reasoning" },
-      text,
-    );
+    const reply = this.#idOf(request.id);
+    const reasoning = type === "reasoning";
+    if (!reasoning) this.#closeMessage(`${reply}-reasoning`);
+    this.#say({ id: reasoning ? `${reply}-reasoning` : reply, subagent, reasoning }, text);
     this.#streamed.add(request.id);
   }
 
@@ -146,7 +135,8 @@ export class AguiTeller {
       this.#closeReply(fact.of);
       return;
     }
-    const thought = typeof fact.content === "string" ? "" : reasoningIn(fact.content);
+    const parts: readonly Part[] = typeof fact.content === "string" ? [] : fact.content;
+    const thought = parts.map((part) => (part.type === "reasoning" ? part.text : "")).join("");
     if (thought !== "") this.#whole(`${id}-reasoning`, thought, subagent, true);
     const text = textOf(fact.content);
     if (text !== "") this.#whole(id, text, subagent);
@@ -156,13 +146,9 @@ export class AguiTeller {
     const toolCallId = session.id;
     const by = subagentField(subagent);
     const parent = replyBefore(session);
-    this.#send({
-      type: "TOOL_CALL_START",
-      toolCallId,
-      toolCallName: fact.name,
-      ...(parent !== undefined && { parentMessageId: this.#idOf(parent) }),
-      ...by,
-    });
+    const parentMessageId = parent && this.#idOf(parent);
+    const named = { toolCallName: fact.name, ...defined({ parentMessageId }) };
+    this.#send({ type: "TOOL_CALL_START", toolCallId, ...named, ...by });
     this.#send({ type: "TOOL_CALL_ARGS", toolCallId, delta: JSON.stringify(fact.input), ...by });
     this.#send({ type: "TOOL_CALL_END", toolCallId, ...by });
   }
@@ -174,18 +160,13 @@ export class AguiTeller {
   ): void {
     for (const [fork, call] of this.#subagents) if (call === fact.of) this.#leave(fork, fact);
     const failed = fact.type === "tool-failure";
-    const content = failed
-      ? JSON.stringify({
-          error: { name: fact.error.name, message: fact.error.message, code: fact.error.code },
-        })
-      : typeof fact.output === "string"
-        ? fact.output
-        : JSON.stringify(fact.output);
+    const { name, message, code } = failed ? fact.error : ({} as Partial<Failure>);
+    const output = failed ? { error: { name, message, code } } : fact.output;
     this.#send({
       type: "TOOL_CALL_RESULT",
       messageId: session.id,
       toolCallId: fact.of,
-      content,
+      content: typeof output === "string" ? output : JSON.stringify(output),
       role: "tool",
       ...subagentField(subagent),
       ...(failed && { metadata: { openrath: { failed: true } } }),
@@ -255,12 +236,8 @@ export class AguiTeller {
         this.#send({ type: "REASONING_MESSAGE_START", messageId, role: "reasoning", ...by });
       } else this.#send({ type: "TEXT_MESSAGE_START", messageId, role: "assistant", ...by });
     }
-    this.#send({
-      type: reasoning ? "REASONING_MESSAGE_CONTENT" : "TEXT_MESSAGE_CONTENT",
-      messageId,
-      delta,
-      ...by,
-    });
+    const type = reasoning ? "REASONING_MESSAGE_CONTENT" : "TEXT_MESSAGE_CONTENT";
+    this.#send({ type, messageId, delta, ...by });
   }
 
   #closeReply(request: FactId): void {
@@ -307,12 +284,7 @@ export class AguiTeller {
 
   #count({ usage, model, of }: FactOf<"model-reply">, session: Session): void {
     const name = model ?? modelOf(session, of);
-    const sum = this.#usage.get(name) ?? { input: 0, output: 0, cached: 0, reasoning: 0 };
-    sum.input += usage.input;
-    sum.output += usage.output;
-    sum.cached += usage.cached ?? 0;
-    sum.reasoning += usage.reasoning ?? 0;
-    this.#usage.set(name, sum);
+    this.#usage.set(name, addedUsage(this.#usage.get(name), usage));
   }
 
   #tokens(): Json {
@@ -327,12 +299,8 @@ export class AguiTeller {
   }
 }
 
-function subagentField(subagent: FactId | undefined): { readonly subagentRunId?: string } {
-  return subagent === undefined ? {} : { subagentRunId: subagent };
-}
-
-function reasoningIn(content: readonly Part[]): string {
-  return content.map((part) => (part.type === "reasoning" ? part.text : "")).join("");
+function subagentField(subagentRunId: FactId | undefined): { readonly subagentRunId?: string } {
+  return defined({ subagentRunId });
 }
 
 /** The model call whose reply asked for a tool call. */
