@@ -62,7 +62,7 @@ async function tellFile(
   const whole = tellLists(telling, session);
   if (changes?.length === 0) {
     if (whole) refuseUnknown(session, path);
-    telling.claim(`No fact that says which files it changed changed ${path}.`, session.id);
+    telling.claim`${[session.id]} No fact that says which files it changed changed ${path}.`;
   }
   for (const { id, change } of changes?.slice(0, limit) ?? []) {
     const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
@@ -70,14 +70,11 @@ async function tellFile(
       await tellImport(telling, session, id, fact, `${path} was`, CHANGED[change]);
       continue;
     }
-    telling.claim(
-      `${path} was ${CHANGED[change]} by ${fact.by} at ${fact.at} (${fact.type} ${short(id)}).`,
-      id,
-    );
+    telling.claim`${[id]} ${path} was ${CHANGED[change]} by ${fact.by} at ${fact.at} (${fact.type} ${short(id)}).`;
     await tellCall(telling, fact, id);
   }
   if ((changes?.length ?? 0) > limit)
-    telling.gap(`There are older changes of ${path} than the ${limit} told here.`);
+    telling.gap`There are older changes of ${path} than the ${limit} told here.`;
   const blamed =
     session.files.tree === null ? undefined : await attempt(telling, () => blame(session, trees, path));
   return telling.done({ path, lines: linesJson(blamed) });
@@ -93,7 +90,7 @@ async function tellLine(
   const blamed = await attempt(telling, () => blame(session, trees, path));
   if (blamed === undefined) {
     if (tellLists(telling, session)) refuseUnknown(session, path);
-    telling.claim(`There is no ${path} among the files of ${short(session.id)}.`, session.id);
+    telling.claim`${[session.id]} There is no ${path} among the files of ${short(session.id)}.`;
     return telling.done();
   }
   const found = blamed.lines[line - 1];
@@ -106,9 +103,9 @@ async function tellLine(
     );
   const words = telling.quoted(found.text.replace(/\r?\n$/, ""));
   if (found.fact === undefined) {
-    telling.claim(`Line ${line} of ${path} reads ${words} in ${short(session.id)}.`, session.id);
+    telling.claim`${[session.id]} Line ${line} of ${path} reads ${words} in ${short(session.id)}.`;
     for (const { at, why } of blamed.lost)
-      telling.gap(`Its author cannot be followed behind ${short(at)}: ${why}.`);
+      telling.gap`Its author cannot be followed behind ${short(at)}: ${why}.`;
   } else {
     const { fact } = (await telling.reader.fact(found.fact)) as { readonly fact: Fact };
     if (fact.type === "workspace-import") {
@@ -122,11 +119,7 @@ async function tellLine(
       );
       return telling.done({ path, line: { ...found } as Json });
     }
-    telling.claim(
-      `Line ${line} of ${path}, ${words}, was written by ${fact.by} at ${fact.at} (${fact.type} ${short(found.fact)}).`,
-      found.fact,
-      session.id,
-    );
+    telling.claim`${[found.fact, session.id]} Line ${line} of ${path}, ${words}, was written by ${fact.by} at ${fact.at} (${fact.type} ${short(found.fact)}).`;
     await tellCall(telling, fact, found.fact);
   }
   return telling.done({ path, line: { ...found } as Json });
@@ -145,12 +138,10 @@ async function tellImport(
   for (const node of reachable(session))
     if (node.id === id) first = (node.parents[0]?.files.tree ?? null) === null;
   const source = telling.plain(fact.source);
-  telling.claim(
-    first
-      ? `${was} there from the beginning: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`
-      : `${was} ${changed} by an import: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`,
-    id,
-  );
+  if (first)
+    telling.claim`${[id]} ${was} there from the beginning: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`;
+  else
+    telling.claim`${[id]} ${was} ${changed} by an import: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`;
 }
 
 const CHANGED = { add: "added", modify: "changed", delete: "deleted" } as const;
@@ -162,11 +153,8 @@ async function attempt<Value>(telling: Telling, act: () => Promise<Value>): Prom
   } catch (error) {
     if (!(error instanceof RathError) || error instanceof AuditError) throw error;
     const why = firstLine(error.message);
-    telling.gap(
-      error instanceof BeyondHorizonError
-        ? `Older changes were not looked at: ${why}`
-        : `The files cannot all be read: ${why}`,
-    );
+    if (error instanceof BeyondHorizonError) telling.gap`Older changes were not looked at: ${why}`;
+    else telling.gap`The files cannot all be read: ${why}`;
     return undefined;
   }
 }
@@ -179,9 +167,7 @@ function tellLists(telling: Telling, session: Session): boolean {
   const named = gone.slice(0, 5).map(short);
   const more = gone.length > named.length ? [`${gone.length - named.length} more`] : [];
   if (gone.length > 0)
-    telling.gap(
-      `The files cannot all be read: which of them ${row([...named, ...more])} changed is not here.`,
-    );
+    telling.gap`The files cannot all be read: which of them ${row([...named, ...more])} changed is not here.`;
   return gone.length === 0;
 }
 

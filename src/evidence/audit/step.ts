@@ -141,18 +141,15 @@ export async function whatStep(store: Store, ref: string, step: string | number)
       if (isOutcome(one.fact)) break search;
     }
   const { fact } = found;
-  telling.claim(
-    `${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${telling.deed(fact, 300)} at ${fact.at}.`,
-    found.id,
-  );
+  telling.claim`${[found.id]} ${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${telling.deed(fact, 300)} at ${fact.at}.`;
   const outcome = about.findLast(({ fact: one }) => isOutcome(one));
   const last = outcome ?? about.at(-1);
   if (fact.type !== "model-call" && last !== undefined)
     await tellCall(telling, { ...last.fact, of: found.id } as Fact, last.id);
   for (const { id, fact: one } of about)
-    telling.claim(`${one.by} ${telling.deed(one, 300)} at ${one.at}.`, id);
+    telling.claim`${[id]} ${one.by} ${telling.deed(one, 300)} at ${one.at}.`;
   telling.left(more, "more fact", "of this step are not told here.");
-  if (outcome === undefined) telling.gap("The record does not say how it ended.");
+  if (outcome === undefined) telling.gap`The record does not say how it ended.`;
   return telling.done({ step: found.id, ...(found.number !== undefined && { number: found.number }) });
 }
 
