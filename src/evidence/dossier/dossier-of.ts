@@ -1,11 +1,9 @@
 import { Trees } from "../../sandbox/index.js";
-import type { Digest, FactId, Session } from "../../session/index.js";
-import { RathError, VERSION } from "../../session/index.js";
+import { type Digest, type FactId, RathError, type Session, VERSION } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { Reader } from "../audit/reader.js";
-import type { Change, Patch } from "./changes.js";
-import { Diffs } from "./changes.js";
+import { type Change, Diffs, type Patch } from "./changes.js";
 import { Collection } from "./collect.js";
 import { DOSSIER, type Dossier, type Made } from "./dossier.js";
 import { fitted } from "./fit.js";
@@ -14,8 +12,7 @@ import { Prompts } from "./prompts.js";
 import type { Proof } from "./proof.js";
 import { namesById, straysOf } from "./strays.js";
 import { outcomeOf } from "./summary.js";
-import type { Listed } from "./words.js";
-import { Words } from "./words.js";
+import { type Listed, Words } from "./words.js";
 
 /** Branches of their own whose prompts are rendered. */
 const BRANCHES = 20;
@@ -65,20 +62,9 @@ export async function dossierOf(
   const patch = await patchOf(all, head, diffs);
   const deeds = await all.memories.deeds(new Reader(store));
   const { record, checks } = all;
-  const {
-    commands,
-    policies,
-    rulings,
-    routes,
-    budgets,
-    reads,
-    placements,
-    agents,
-    imports,
-    erasures,
-    signatures,
-  } = all.listed();
+  const { rulings, reads, placements, agents, signatures, policies: set, ...lists } = all.listed();
   const dossier: Dossier = {
+    ...lists,
     dossier: DOSSIER,
     session: { id, ...defined({ name }), branch: branch?.name ?? "main" },
     made: madeAt(settings.at),
@@ -97,23 +83,18 @@ export async function dossierOf(
     },
     graph: all.picture.end(),
     branches: all.branches.listed(settings.most, words),
-    routes,
     timeline: record.timeline,
     words: record.words,
     models: all.models.listed(prompts.found),
     tools: all.tools.listed(),
-    commands,
     changes,
     patch,
     validations: all.validations.listed(),
     approvals: all.approvals.asked(),
-    policies: { set: policies, rulings },
+    policies: { set, rulings },
     memory: { reads, deeds, reasons: await all.memories.reasons(store, deeds.items) },
-    budgets,
     spending: all.spendings.told(settings.most, all.branches.all),
     environment: { placements, agents, ...all.surroundings.listed() },
-    imports,
-    erasures,
     proof: { ...(await proofOf(store, all, head, strays.heads, words)), signatures },
     notes: notesOf(strays.note, strays.heads.length),
   };

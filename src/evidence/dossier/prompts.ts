@@ -2,6 +2,7 @@ import { type PromptMessage, renderedPrompt } from "../../agent/model/index.js";
 import { type FactId, RathError, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
+import { reachable } from "../audit/way.js";
 import type { ModelCall, Prompt } from "./models.js";
 import { cut, text, type Words } from "./words.js";
 
@@ -34,7 +35,7 @@ export class Prompts {
     const wanted = new Map(calls.filter(({ id }) => !this.#found.has(id)).map((one) => [one.id, one]));
     if (wanted.size === 0) return;
     const sessions = new Map<FactId, Session>();
-    for (const session of pastOf(head)) if (wanted.has(session.id)) sessions.set(session.id, session);
+    for (const session of reachable(head)) if (wanted.has(session.id)) sessions.set(session.id, session);
     let turn = 0;
     for (const [id, { call }] of wanted) {
       const session = sessions.get(id);
@@ -93,23 +94,6 @@ function sharedOf(one: readonly string[], other: readonly string[]): number {
   let count = 0;
   while (count < one.length && count < other.length && one[count] === other[count]) count += 1;
   return count;
-}
-
-/** A session and its loaded past; where the past is not loaded it ends. */
-function* pastOf(head: Session): Iterable<Session> {
-  try {
-    yield* head.history();
-  } catch (error) {
-    if (!(error instanceof RathError)) throw error;
-    const seen = new Set<Session>();
-    const open = [head];
-    for (let node = open.pop(); node !== undefined; node = open.pop()) {
-      if (seen.has(node)) continue;
-      seen.add(node);
-      yield node;
-      if (!node.atHorizon) open.push(...node.parents);
-    }
-  }
 }
 
 /** A message as people read it: words as they are, calls and results with what they carry. */
