@@ -68,29 +68,31 @@ async function isKnown({ store }: Reader, prefix: string): Promise<boolean> {
   }
 }
 
+/** The steps of a history in order, each with its number. */
+async function* callsIn(
+  { store }: Reader,
+  head: FactId,
+): AsyncGenerator<{ readonly id: FactId; readonly line: string; readonly number: number }> {
+  let number = 0;
+  for await (const lines of store.lines(head))
+    for (const { id, line } of lines) if (isCall(typeOf(line))) yield { id, line, number: ++number };
+}
+
 async function numbered(
   reader: Reader,
   head: FactId,
   wanted: number,
 ): Promise<{ readonly step?: Step; readonly count: number }> {
   let count = 0;
-  for await (const lines of reader.store.lines(head))
-    for (const { id, line } of lines) {
-      if (!isCall(typeOf(line))) continue;
-      count += 1;
-      if (count === wanted) return { step: { ...(await reader.read(id, line)), number: count }, count };
-    }
+  for await (const { id, line, number } of callsIn(reader, head)) {
+    if (number === wanted) return { step: { ...(await reader.read(id, line)), number }, count: number };
+    count = number;
+  }
   return { count };
 }
 
-async function numberOf({ store }: Reader, head: FactId, wanted: FactId): Promise<number | undefined> {
-  let count = 0;
-  for await (const lines of store.lines(head))
-    for (const { id, line } of lines) {
-      if (!isCall(typeOf(line))) continue;
-      count += 1;
-      if (id === wanted) return count;
-    }
+async function numberOf(reader: Reader, head: FactId, wanted: FactId): Promise<number | undefined> {
+  for await (const { id, number } of callsIn(reader, head)) if (id === wanted) return number;
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { FactId } from "../../session/index.js";
+import { type FactId, isDigest } from "../../session/index.js";
 import { isDead } from "../../store/index.js";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.js";
 import { ProofError, reasonOf } from "./error.js";
@@ -116,7 +116,7 @@ export class CheckpointLog {
       const covered = JSON.parse(textOf(this.#file("covered.json")) ?? "") as Covered;
       const heads: unknown = covered.heads;
       const isFit = covered.size === size && typeof covered.whole === "boolean" && Array.isArray(heads);
-      return isFit && (heads as unknown[]).every(isId) ? covered : undefined;
+      return isFit && (heads as unknown[]).every(isDigest) ? covered : undefined;
     } catch {
       return undefined;
     }
@@ -218,8 +218,4 @@ export class CheckpointLog {
   #file(name: string): string {
     return join(this.folder, name);
   }
-}
-
-function isId(value: unknown): boolean {
-  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }
