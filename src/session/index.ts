@@ -20,6 +20,7 @@ export {
   type FactInput,
   type FactOf,
   type FactType,
+  factTypes,
   type Gone,
   isContent,
   isQuiet,
