@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import type { Principal } from "../../session/index.js";
 import { compareText } from "../../util/index.js";
 import { type Contradicts, plainText } from "../contradiction.js";
 import type { Progress } from "../derived.js";
@@ -21,6 +22,15 @@ export function groupOf([first, second, ...others]: readonly Memory[]): Group | 
 export type Watching = {
   readonly progress?: Progress | undefined;
   readonly signal?: AbortSignal | undefined;
+};
+
+/** In whose name a space is tidied, and whether it is only told what would happen. */
+export type CareOptions = {
+  readonly by: Principal;
+  /** Only returns what would happen. */
+  readonly dry?: boolean;
+  readonly progress?: Progress;
+  readonly signal?: AbortSignal;
 };
 
 export type GroupOptions = Watching & {
@@ -95,11 +105,7 @@ function keysOf(sketch: readonly number[]): readonly number[] {
   });
 }
 
-async function grouped(
-  entries: readonly Entry[],
-  total: number,
-  options: GroupOptions,
-): Promise<readonly Group[]> {
+async function grouped(entries: readonly Entry[], total: number, options: GroupOptions) {
   const same = new Buckets(entries, ({ kind, plain }) => [`${kind}${plain}`]);
   const near = new Buckets(entries, ({ keys }) => keys);
   const taken = new Set<number>();
@@ -152,11 +158,7 @@ function spokenIn(plain: string): readonly string[] {
 const SPOKEN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{M}\p{N}]+/gu;
 
-async function isContradicted(
-  { memory, plain }: Entry,
-  members: readonly Entry[],
-  contradicts: Contradicts,
-): Promise<boolean> {
+async function isContradicted({ memory, plain }: Entry, members: readonly Entry[], contradicts: Contradicts) {
   for (const member of members) {
     if (memory.contradicts.includes(member.memory.id) || member.memory.contradicts.includes(memory.id))
       return true;
