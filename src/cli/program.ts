@@ -67,11 +67,7 @@ export async function loadProgram(reference: string, store: string): Promise<Pro
   return loaded(await splitReference(reference), store);
 }
 
-async function loaded(
-  { file, name }: Reference,
-  store: string,
-  require?: (digest: Digest) => void,
-): Promise<Program> {
+async function loaded({ file, name }: Reference, store: string, require?: (digest: Digest) => void) {
   const digest = createHash("sha256")
     .update(await bytesOf(file))
     .digest("hex");
