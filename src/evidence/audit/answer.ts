@@ -124,15 +124,9 @@ export class Telling {
     const { fact, line } = found;
     const { type, at, by, run } = fact;
     const branch = await this.reader.branch(id);
-    return {
-      id,
-      type,
-      at,
-      by,
-      ...defined({ run, branch }),
-      excerpt: brief(this.deed(fact), 240),
-      ...(line.length <= LONGEST_LINE && { line }),
-    };
+    const excerpt = brief(this.deed(fact), 240);
+    const whole = line.length <= LONGEST_LINE ? line : undefined;
+    return { id, type, at, by, ...defined({ run, branch }), excerpt, ...defined({ line: whole }) };
   }
 }
 

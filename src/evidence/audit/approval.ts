@@ -1,6 +1,5 @@
 import { answerName, type Recorded as Run, recordedRun } from "../../runtime/index.js";
-import type { FactId } from "../../session/index.js";
-import { typeOf } from "../../session/index.js";
+import { type FactId, factTypes, typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
@@ -57,11 +56,7 @@ export async function whoApproved(
   return telling.done({ questions: asked.size + more });
 }
 
-async function tellAsked(
-  telling: Telling,
-  { ask, gives, cancel }: Asked,
-  run: Run | undefined,
-): Promise<void> {
+async function tellAsked(telling: Telling, { ask, gives, cancel }: Asked, run: Run | undefined) {
   const { of, expires } = ask.fact;
   const call = of === undefined ? undefined : await telling.reader.fact(of);
   if (call !== undefined)
@@ -81,11 +76,7 @@ async function tellAsked(
 }
 
 /** An answer lies beside the record until the run takes it in. Runs and what-ifs that wait for the same have each their own. */
-async function answerTo(
-  reader: Reader,
-  ask: Said<"approval-ask">,
-  run: Run | undefined,
-): Promise<Said<"approval-give"> | undefined> {
+async function answerTo(reader: Reader, ask: Said<"approval-ask">, run: Run | undefined) {
   const nonce = run?.fact.from === undefined ? ask.fact.run : run.nonce;
   const lies = nonce === undefined ? undefined : await reader.store.head(answerName(nonce, ask.id));
   const found = lies === undefined ? undefined : await reader.fact(lies);
@@ -95,7 +86,7 @@ async function answerTo(
     : undefined;
 }
 
-const TYPES: ReadonlySet<string> = new Set(["approval-ask", "approval-give", "wait-cancel"]);
+const TYPES: ReadonlySet<string> = factTypes("approval-ask approval-give wait-cancel");
 
 async function* approvalFacts(reader: Reader, head: FactId): AsyncGenerator<Recorded> {
   for await (const lines of reader.store.lines(head))

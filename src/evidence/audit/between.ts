@@ -1,5 +1,4 @@
-import type { FactId } from "../../session/index.js";
-import { typeOf } from "../../session/index.js";
+import { type FactId, factTypes, typeOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
@@ -20,16 +19,10 @@ export type BetweenOptions = {
 };
 
 /** Facts of bookkeeping that are rarely of interest. */
-const DULL: ReadonlySet<string> = new Set([
-  "module-enter",
-  "module-exit",
-  "agent-configure",
-  "effect-start",
-  "workspace-read",
-  "answer-take",
-  "sandbox-suspend",
+const DULL: ReadonlySet<string> = factTypes(
+  "module-enter module-exit agent-configure effect-start workspace-read answer-take sandbox-suspend",
   "sandbox-resume",
-]);
+);
 
 const KNOWN = optionNames<BetweenOptions>()("from to limit all now");
 

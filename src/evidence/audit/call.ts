@@ -13,20 +13,13 @@ import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
 import { row, short } from "./words.js";
 
-/** The decisions about a call, with their authors. */
-type Decided = {
-  readonly decisions: readonly Said<"policy-decide">[];
-  readonly asks: readonly Said<"approval-ask">[];
-  readonly gives: readonly Said<"approval-give">[];
-};
-
 export type Said<Type extends Fact["type"]> = { readonly id: FactId; readonly fact: FactOf<Type> };
 
 /** How many facts behind a call are looked at for what was decided about it. */
 const ABOUT = 1_000;
 
 /** Everything that was decided about a call between it and the fact that came of it. */
-async function decidedAbout(reader: Reader, call: FactId, outcome: FactId): Promise<Decided> {
+async function decidedAbout(reader: Reader, call: FactId, outcome: FactId) {
   const decisions: Said<"policy-decide">[] = [];
   const asks: Said<"approval-ask">[] = [];
   const gives: Said<"approval-give">[] = [];

@@ -3,7 +3,6 @@ import {
   BeyondHorizonError,
   type Fact,
   type FactId,
-  type FactOf,
   type Json,
   RathError,
   type Session,
@@ -51,13 +50,7 @@ export async function whichCall(
     : tellLine(telling, session, trees, path, line);
 }
 
-async function tellFile(
-  telling: Telling,
-  session: Session,
-  trees: Trees,
-  path: string,
-  limit: number,
-): Promise<Answer> {
+async function tellFile(telling: Telling, session: Session, trees: Trees, path: string, limit: number) {
   const changes = await attempt(telling, () => whoChanged(session, path, { trees, limit: limit + 1 }));
   const whole = tellLists(telling, session);
   if (changes?.length === 0) {
@@ -65,13 +58,7 @@ async function tellFile(
     telling.claim`${[session.id]} No fact that says which files it changed changed ${path}.`;
   }
   for (const { id, change } of changes?.slice(0, limit) ?? []) {
-    const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
-    if (fact.type === "workspace-import") {
-      await tellImport(telling, session, id, fact, `${path} was`, CHANGED[change]);
-      continue;
-    }
-    telling.claim`${[id]} ${path} was ${CHANGED[change]} by ${fact.by} at ${fact.at} (${fact.type} ${short(id)}).`;
-    await tellCall(telling, fact, id);
+    await tellChange(telling, session, id, `${path} was`, CHANGED[change]);
   }
   if ((changes?.length ?? 0) > limit)
     telling.gap`There are older changes of ${path} than the ${limit} told here.`;
@@ -80,13 +67,7 @@ async function tellFile(
   return telling.done({ path, lines: linesJson(blamed) });
 }
 
-async function tellLine(
-  telling: Telling,
-  session: Session,
-  trees: Trees,
-  path: string,
-  line: number,
-): Promise<Answer> {
+async function tellLine(telling: Telling, session: Session, trees: Trees, path: string, line: number) {
   const blamed = await attempt(telling, () => blame(session, trees, path));
   if (blamed === undefined) {
     if (tellLists(telling, session)) refuseUnknown(session, path);
@@ -107,41 +88,32 @@ async function tellLine(
     for (const { at, why } of blamed.lost)
       telling.gap`Its author cannot be followed behind ${short(at)}: ${why}.`;
   } else {
-    const { fact } = (await telling.reader.fact(found.fact)) as { readonly fact: Fact };
-    if (fact.type === "workspace-import") {
-      await tellImport(
-        telling,
-        session,
-        found.fact,
-        fact,
-        `Line ${line} of ${path}, ${words}, was`,
-        "written",
-      );
-      return telling.done({ path, line: { ...found } as Json });
-    }
-    telling.claim`${[found.fact, session.id]} Line ${line} of ${path}, ${words}, was written by ${fact.by} at ${fact.at} (${fact.type} ${short(found.fact)}).`;
-    await tellCall(telling, fact, found.fact);
+    const was = `Line ${line} of ${path}, ${words}, was`;
+    await tellChange(telling, session, found.fact, was, "written", session.id);
   }
   return telling.done({ path, line: { ...found } as Json });
 }
 
-/** Imported files were made by no call: the call that opened the sandbox only came first. */
-async function tellImport(
+/** Says who changed something, and by which call. Imported files were made by no call: the call that opened the sandbox came first. */
+async function tellChange(
   telling: Telling,
   session: Session,
   id: FactId,
-  fact: FactOf<"workspace-import">,
   was: string,
-  changed: string,
+  verb: string,
+  ...more: readonly FactId[]
 ): Promise<void> {
+  const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
+  const place = `${fact.at} (${fact.type} ${short(id)})`;
+  if (fact.type !== "workspace-import") {
+    telling.claim`${[id, ...more]} ${was} ${verb} by ${fact.by} at ${place}.`;
+    return tellCall(telling, fact, id);
+  }
   let first = false;
   for (const node of reachable(session))
     if (node.id === id) first = (node.parents[0]?.files.tree ?? null) === null;
-  const source = telling.plain(fact.source);
-  if (first)
-    telling.claim`${[id]} ${was} there from the beginning: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`;
-  else
-    telling.claim`${[id]} ${was} ${changed} by an import: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`;
+  const how = first ? "there from the beginning" : `${verb} by an import`;
+  telling.claim`${[id]} ${was} ${how}: taken in from ${telling.plain(fact.source)} at ${place}.`;
 }
 
 const CHANGED = { add: "added", modify: "changed", delete: "deleted" } as const;

@@ -1,7 +1,6 @@
 import { nameOf, unfinishedRuns } from "../../runtime/index.js";
 import { type Digest, digestsOf, type FactId, parentsOf } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
-import { treesIn } from "../../store/index.js";
+import { type Store, treesIn } from "../../store/index.js";
 import { isKeptByRuntime } from "./principal.js";
 import type { FileSearch } from "./search.js";
 
@@ -62,10 +61,7 @@ export async function holdersOf(
     }
   const held = new Map<Digest, Held>();
   for (const digest of wanted)
-    held.set(digest, {
-      sessions: sessions.get(digest) ?? [],
-      newest: newest.get(digest),
-    });
+    held.set(digest, { sessions: sessions.get(digest) ?? [], newest: newest.get(digest) });
   const open: string[] = [];
   for await (const { fact } of unfinishedRuns(store))
     if (touched.has(fact.nonce)) open.push(nameOf({ nonce: fact.nonce, fact }));

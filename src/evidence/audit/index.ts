@@ -6,7 +6,7 @@ export { whichBranch } from "./branch.js";
 export { eraseContent, floorOf, remainsOf } from "./erasure.js";
 export { erasedText, foundText } from "./erasure-text.js";
 export { whichCall } from "./file.js";
-export { type Found, findContent } from "./find.js";
+export { findContent } from "./find.js";
 export { ifFalse } from "./if-false.js";
 export { whichMemory } from "./memory.js";
 export { whatDid } from "./principal.js";

@@ -3,8 +3,7 @@ import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
-import type { Reader } from "./reader.js";
-import { type Read, readingsOf, turnReadings } from "./reader.js";
+import { type Read, type Reader, readingsOf, turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
 import { many, short } from "./words.js";
 
@@ -43,11 +42,7 @@ export async function whichMemory(store: Store, ref: string, step: string | numb
 }
 
 /** The readings whose notes stood in the prompt of a call. */
-async function shownTo(
-  reader: Reader,
-  { fact }: Step,
-  readings: readonly Read[],
-): Promise<ReadonlySet<FactId>> {
+async function shownTo(reader: Reader, { fact }: Step, readings: readonly Read[]) {
   const shown = inForce(readings);
   const config =
     fact.type === "model-call" && fact.config !== undefined ? await reader.fact(fact.config) : undefined;
@@ -110,10 +105,7 @@ function isTold({ parts }: MemoryHit): boolean {
 }
 
 /** The tool that a reading was made by, if it was one. */
-async function toolOf(
-  reader: Reader,
-  of: FactId | undefined,
-): Promise<{ readonly id: FactId; readonly name: string } | undefined> {
+async function toolOf(reader: Reader, of: FactId | undefined) {
   const call = of === undefined ? undefined : await reader.fact(of);
   return call?.fact.type === "tool-call" ? { id: call.id, name: call.fact.name } : undefined;
 }

@@ -1,4 +1,4 @@
-import { type Fact, type FactId, readFact, typeOf } from "../../session/index.js";
+import { type Fact, type FactId, factTypes, readFact, typeOf } from "../../session/index.js";
 import { lineBefore, NotFoundError, type Recorded, type Store } from "../../store/index.js";
 import { type Answer, Telling } from "./answer.js";
 import { tellCall } from "./call.js";
@@ -11,7 +11,7 @@ export type Step = Recorded & {
   readonly number?: number;
 };
 
-const CALLS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"] satisfies Fact["type"][]);
+const CALLS: ReadonlySet<string> = factTypes("model-call tool-call step-call");
 
 function isCall(type: string): boolean {
   return CALLS.has(type);
@@ -69,20 +69,13 @@ async function isKnown({ store }: Reader, prefix: string): Promise<boolean> {
 }
 
 /** The steps of a history in order, each with its number. */
-async function* callsIn(
-  { store }: Reader,
-  head: FactId,
-): AsyncGenerator<{ readonly id: FactId; readonly line: string; readonly number: number }> {
+async function* callsIn({ store }: Reader, head: FactId) {
   let number = 0;
   for await (const lines of store.lines(head))
     for (const { id, line } of lines) if (isCall(typeOf(line))) yield { id, line, number: ++number };
 }
 
-async function numbered(
-  reader: Reader,
-  head: FactId,
-  wanted: number,
-): Promise<{ readonly step?: Step; readonly count: number }> {
+async function numbered(reader: Reader, head: FactId, wanted: number) {
   let count = 0;
   for await (const { id, line, number } of callsIn(reader, head)) {
     if (number === wanted) return { step: { ...(await reader.read(id, line)), number }, count: number };
@@ -156,7 +149,7 @@ export async function whatStep(store: Store, ref: string, step: string | number)
 }
 
 /** Facts that are told with the call itself. */
-const DECIDED: ReadonlySet<string> = new Set(["policy-decide", "approval-ask", "effect-start"]);
+const DECIDED: ReadonlySet<string> = factTypes("policy-decide approval-ask effect-start");
 
 function isOutcome({ type }: Fact): boolean {
   return /-(?:result|reply|failure)$/.test(type);

@@ -5,6 +5,7 @@ import {
   costWith,
   type FactId,
   type FactOf,
+  factTypes,
   type Usage,
 } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
@@ -97,16 +98,10 @@ export type BranchDraft = {
 };
 
 /** Facts that are said about a session, or to it, and begin no branch where they hang. */
-const ASIDE: ReadonlySet<string> = new Set([
-  "approval-give",
-  "signal-give",
-  "effect-settle",
-  "run-cancel",
-  "run-suspend",
-  "answer-take",
-  "content-erase",
+const ASIDE: ReadonlySet<string> = factTypes(
+  "approval-give signal-give effect-settle run-cancel run-suspend answer-take content-erase",
   "head-sign",
-]);
+);
 const CHECKS = 5;
 
 /** Which branch each fact is on, and what became of every branch. */
@@ -244,12 +239,7 @@ export class Branches {
     return draft;
   }
 
-  #decide(
-    { id, fact }: Recorded,
-    sides: readonly BranchDraft[],
-    into: BranchDraft,
-    elsewhere: boolean,
-  ): void {
+  #decide({ id, fact }: Recorded, sides: readonly BranchDraft[], into: BranchDraft, elsewhere: boolean) {
     for (const side of new Set(sides)) {
       // Events elsewhere do not change the decision here.
       if (elsewhere && !side.elsewhere && side.fate !== undefined) continue;

@@ -67,8 +67,8 @@ export class Changes {
     this.#sample = new Sample(most);
   }
 
-  see(seen: Seen, tool: string | undefined): void {
-    const { id, fact, elsewhere } = seen;
+  see(seen: Seen): void {
+    const { id, fact, elsewhere, tool } = seen;
     if (fact.type === "session-detach" && fact.tree !== undefined && !elsewhere)
       this.first ??= { tree: fact.tree, fact: id };
     const draft = this.#draft(seen);
@@ -184,11 +184,7 @@ export class Diffs {
     }
   }
 
-  async #files(
-    before: Digest | null,
-    after: Digest,
-    paths: readonly PathChange[],
-  ): Promise<Listed<FileDiff>> {
+  async #files(before: Digest | null, after: Digest, paths: readonly PathChange[]) {
     const files: FileDiff[] = [];
     for (const one of paths.slice(0, FILES))
       files.push(this.#left-- > 0 ? await this.#file(before, after, one) : untold(one));

@@ -43,32 +43,33 @@ export async function dossierOf(
     id,
     (one) => all.branches.has(one),
     [...all.branches.ids()],
-    all.record.facts,
+    all.by.record.facts,
     undefined,
-    (all.record.types["run-start"] ?? 0) > 0,
+    (all.by.record.types["run-start"] ?? 0) > 0,
   );
   await all.read(store, strays.heads, [id]);
   const branch = all.branches.end(id);
 
   const head = await store.load(id);
   const prompts = new Prompts(store, words);
-  await prompts.render(head, all.models.kept);
-  const elsewhere = all.models.kept.filter((call) => call.elsewhere);
+  await prompts.render(head, all.by.models.kept);
+  const elsewhere = all.by.models.kept.filter((call) => call.elsewhere);
   for (const stray of strays.heads.slice(0, BRANCHES))
     if (elsewhere.some((call) => !prompts.found.has(call.id))) await prompts.renderAt(stray, elsewhere);
 
   const diffs = new Diffs(new Trees(store), words);
   const changes = await changesOf(all, diffs);
   const patch = await patchOf(all, head, diffs);
-  const deeds = await all.memories.deeds(new Reader(store));
-  const { record, checks } = all;
+  const deeds = await all.by.memories.deeds(new Reader(store));
+  const { checks } = all;
+  const { record } = all.by;
   const { rulings, reads, placements, agents, signatures, policies: set, ...lists } = all.listed();
   const dossier: Dossier = {
     ...lists,
     dossier: DOSSIER,
     session: { id, ...defined({ name }), branch: branch?.name ?? "main" },
     made: madeAt(settings.at),
-    task: all.task.task,
+    task: all.by.task.task,
     outcome: outcomeOf(head, words, record),
     counts: {
       facts: record.facts,
@@ -76,25 +77,25 @@ export async function dossierOf(
       types: record.types,
       branches: all.branches.all.length,
       rejected: all.branches.rejected,
-      filesChanged: all.changes.files,
+      filesChanged: all.by.changes.files,
       testsPassed: checks.passed,
       testsFailed: checks.failed,
       withheld: record.erased + record.missing,
     },
-    graph: all.picture.end(),
+    graph: all.by.picture.end(),
     branches: all.branches.listed(settings.most, words),
     timeline: record.timeline,
     words: record.words,
-    models: all.models.listed(prompts.found),
-    tools: all.tools.listed(),
+    models: all.by.models.listed(prompts.found),
+    tools: all.by.tools.listed(),
     changes,
     patch,
     validations: all.validations.listed(),
-    approvals: all.approvals.asked(),
+    approvals: all.by.approvals.asked(),
     policies: { set, rulings },
-    memory: { reads, deeds, reasons: await all.memories.reasons(store, deeds.items) },
-    spending: all.spendings.told(settings.most, all.branches.all),
-    environment: { placements, agents, ...all.surroundings.listed() },
+    memory: { reads, deeds, reasons: await all.by.memories.reasons(store, deeds.items) },
+    spending: all.by.spendings.told(settings.most, all.branches.all),
+    environment: { placements, agents, ...all.by.surroundings.listed() },
     proof: { ...(await proofOf(store, all, head, strays.heads, words)), signatures },
     notes: notesOf(strays.note, strays.heads.length),
   };
@@ -102,7 +103,7 @@ export async function dossierOf(
 }
 
 async function changesOf(all: Collection, diffs: Diffs): Promise<Listed<Change>> {
-  const { items, ...rest } = all.changes.listed();
+  const { items, ...rest } = all.by.changes.listed();
   const changes: Change[] = [];
   for (const draft of items) changes.push(await diffs.change(draft));
   return { ...rest, items: changes };
@@ -110,7 +111,7 @@ async function changesOf(all: Collection, diffs: Diffs): Promise<Listed<Change>>
 
 /** From the files as they came to the files as the result has them. */
 async function patchOf(all: Collection, head: Session, diffs: Diffs): Promise<Patch | null> {
-  const { first } = all.changes;
+  const { first } = all.by.changes;
   const last = treeOf(head);
   if (first === undefined || last === null) return null;
   return diffs.patch(first.tree, last, [first.fact, head.id]);
@@ -127,7 +128,7 @@ function treeOf(head: Session): Digest | null {
 
 async function proofOf(
   store: Store,
-  { record }: Collection,
+  { by: { record } }: Collection,
   head: Session,
   strays: readonly FactId[],
   words: Words,

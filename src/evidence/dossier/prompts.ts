@@ -18,7 +18,7 @@ const LONGEST = 20_000_000;
 export class Prompts {
   readonly #store: Store;
   readonly #words: Words;
-  readonly #found = new Map<FactId, Prompt>();
+  readonly found = new Map<FactId, Prompt>();
   #held: Rendered[] = [];
 
   constructor(store: Store, words: Words) {
@@ -26,13 +26,9 @@ export class Prompts {
     this.#words = words;
   }
 
-  get found(): ReadonlyMap<FactId, Prompt> {
-    return this.#found;
-  }
-
   /** Renders those of the calls that are in the past of a head. */
   async render(head: Session, calls: readonly Call[]): Promise<void> {
-    const wanted = new Map(calls.filter(({ id }) => !this.#found.has(id)).map((one) => [one.id, one]));
+    const wanted = new Map(calls.filter(({ id }) => !this.found.has(id)).map((one) => [one.id, one]));
     if (wanted.size === 0) return;
     const sessions = new Map<FactId, Session>();
     for (const session of reachable(head)) if (wanted.has(session.id)) sessions.set(session.id, session);
@@ -40,7 +36,7 @@ export class Prompts {
     for (const [id, { call }] of wanted) {
       const session = sessions.get(id);
       if (session === undefined) continue;
-      this.#found.set(id, this.#prompt(session, call));
+      this.found.set(id, this.#prompt(session, call));
       if (++turn % 16 === 0) await new Promise((done) => setImmediate(done));
     }
   }
@@ -53,7 +49,6 @@ export class Prompts {
 
   #prompt(session: Session, call: ModelCall): Prompt {
     const digest = call.prompt.digest;
-    const known = digest === undefined ? {} : { digest };
     if (digest === undefined) return call.prompt;
     try {
       const { text: whole, messages } = renderedPrompt(session);
@@ -62,7 +57,7 @@ export class Prompts {
       return this.#told(session.id, digest, whole, messages);
     } catch (error) {
       const why = error instanceof RathError ? firstLine(error.message) : "it cannot be rendered";
-      return { state: "not-rendered", ...known, why };
+      return { state: "not-rendered", digest, why };
     }
   }
 

@@ -1,4 +1,4 @@
-import { type FactId, type FactOf, Withheld } from "../../session/index.js";
+import { type FactId, type FactOf, factTypes, Withheld } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import { type Html, html } from "./html/html.js";
 import {
@@ -47,16 +47,10 @@ type OutcomeFact = FactOf<"tool-result" | "tool-failure" | "step-result" | "step
 
 /** How much evidence of one call is named. */
 const EVIDENCE = 50;
-const EVIDENT: ReadonlySet<string> = new Set([
-  "command-run",
-  "workspace-import",
-  "workspace-change",
-  "workspace-merge",
-  "validation-report",
-  "approval-ask",
-  "memory-read",
-  "skill-activate",
-]);
+const EVIDENT: ReadonlySet<string> = factTypes(
+  "command-run workspace-import workspace-change workspace-merge validation-report approval-ask",
+  "memory-read skill-activate",
+);
 
 /** The calls of tools and the steps, each with its outcome and with what it left on the record. */
 export class Tools {

@@ -70,18 +70,11 @@ export class CheckpointLog {
   *#tails(size: number): Iterable<LogFlaw> {
     const { count, blocks, torn } = this.leaves;
     const left = "a checkpoint that was not finished leaves that; so does one that was taken away";
+    const leaves = { file: "leaves", offset: Math.min(count, size) * HASH_BYTES };
     if (count < size)
-      yield {
-        file: "leaves",
-        offset: count * HASH_BYTES,
-        problem: `it ends after ${count} ids, and the newest checkpoint has ${size}`,
-      };
+      yield { ...leaves, problem: `it ends after ${count} ids, and the newest checkpoint has ${size}` };
     else if (count > size || torn.leaves > 0)
-      yield {
-        file: "leaves",
-        offset: size * HASH_BYTES,
-        problem: `it goes on behind the ${size} ids of the newest checkpoint: ${left}`,
-      };
+      yield { ...leaves, problem: `it goes on behind the ${size} ids of the newest checkpoint: ${left}` };
     const whole = Math.floor(size / BLOCK);
     if (blocks !== whole || torn.roots > 0)
       yield {
@@ -163,16 +156,16 @@ export class CheckpointLog {
 
   /** Puts a checkpoint behind the others. Its ids must be there: a note that is there covers ids that are there. */
   seal(checkpoint: Checkpoint, covered: Omit<Covered, "size">): void {
-    appendAt(
-      this.#file("checkpoints"),
-      Buffer.from(`${checkpoint.text}\n`),
-      sizeOf(this.#file("checkpoints")),
-    );
+    this.#add("checkpoints", checkpoint.text);
     replaceFile(this.#file("covered.json"), `${JSON.stringify({ size: checkpoint.size, ...covered })}\n`);
   }
 
   addRelease(note: string): void {
-    appendAt(this.#file("releases"), Buffer.from(`${note}\n`), sizeOf(this.#file("releases")));
+    this.#add("releases", note);
+  }
+
+  #add(file: string, note: string): void {
+    appendAt(this.#file(file), Buffer.from(`${note}\n`), sizeOf(this.#file(file)));
   }
 
   /** Keeps others from adding at the same time. Answers with the way to let them. */

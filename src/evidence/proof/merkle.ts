@@ -96,7 +96,7 @@ export function rootOfPath(
 }
 
 /** Goes up from a node with the hashes beside its way. Whether there are as many of them as there must be. */
-function climb(
+export function climb(
   start: number,
   end: number,
   path: readonly Buffer[],
@@ -137,33 +137,6 @@ export function consistencyPath(earlier: number, size: number, subtree: Subtree)
   }
   if (!whole) path.push(subtree(from, to));
   return path.reverse();
-}
-
-/** Whether a tree is the beginning of another, by the hashes that show it (RFC 9162, 2.1.4.2). */
-export function isConsistent(
-  earlier: { readonly size: number; readonly root: Uint8Array },
-  later: { readonly size: number; readonly root: Uint8Array },
-  path: readonly Buffer[],
-): boolean {
-  if (!isSize(earlier.size) || !isSize(later.size) || earlier.size > later.size) return false;
-  if (earlier.size === later.size) return path.length === 0 && same(earlier.root, later.root);
-  // Everything begins with nothing.
-  if (earlier.size === 0) return path.length === 0 && same(earlier.root, EMPTY_ROOT);
-  const isPower = earlier.size === 2 ** Math.round(Math.log2(earlier.size));
-  const [first, ...rest] = isPower ? [Buffer.from(earlier.root), ...path] : path;
-  if (first === undefined) return false;
-  let node = earlier.size - 1;
-  let last = later.size - 1;
-  while (node % 2 === 1) {
-    node = half(node);
-    last = half(last);
-  }
-  let [old, root] = [first, first];
-  const isWhole = climb(node, last, rest, (beside, isLeft) => {
-    if (isLeft) old = nodeHash(beside, old);
-    root = isLeft ? nodeHash(beside, root) : nodeHash(root, beside);
-  });
-  return isWhole && same(old, earlier.root) && same(root, later.root);
 }
 
 export function same(one: Uint8Array, other: Uint8Array): boolean {

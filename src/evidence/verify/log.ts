@@ -26,20 +26,10 @@ export type LogSources = {
   readonly remembered: readonly Remembered[];
 };
 
-export type LogReport = {
-  readonly checkpoints: readonly CheckpointReport[];
-  /** Every id of the newest checkpoint, by its place. */
-  readonly ids: readonly FactId[];
-  readonly state: LogState;
-};
+export type LogReport = ReturnType<typeof checkLog>;
 
 /** Checks a log by itself and against checkpoints from elsewhere: every id, every root, every signature. */
-export function checkLog(
-  log: CheckpointLog,
-  sources: LogSources,
-  findings: Findings,
-  notices: string[],
-): LogReport {
+export function checkLog(log: CheckpointLog, sources: LogSources, findings: Findings, notices: string[]) {
   const state = log.read();
   for (const { file, offset, problem } of state.flaws) {
     // Somebody may be writing while this is reading.
@@ -64,7 +54,7 @@ export function checkLog(
     }
   const sizes = new Set(all.map(({ checkpoint }) => checkpoint.size));
   const { ids, roots } = readLeaves(log, size, sizes, findings);
-  const checkpoints = all.map(({ checkpoint, from, place }) => {
+  const checkpoints = all.map(({ checkpoint, from, place }): CheckpointReport => {
     const signers = signersOf(checkpoint.note, sources.keys);
     const problem = checkpointProblem(checkpoint, state, roots, size) ?? signatureProblem(signers);
     if (problem !== undefined) findings.add({ place, problem });
@@ -103,12 +93,7 @@ function signatureProblem(signers: readonly Signer[]): string | undefined {
 }
 
 /** Reads all leaves once: their ids, and the root at each size that somebody signed. */
-function readLeaves(
-  log: CheckpointLog,
-  size: number,
-  sizes: ReadonlySet<number>,
-  findings: Findings,
-): { readonly ids: readonly FactId[]; readonly roots: ReadonlyMap<number, Buffer> } {
+function readLeaves(log: CheckpointLog, size: number, sizes: ReadonlySet<number>, findings: Findings) {
   const ids: FactId[] = [];
   const roots = new Map<number, Buffer>();
   const tree = new Growth();
@@ -213,12 +198,7 @@ async function isHere(store: Store, id: FactId): Promise<boolean> {
 }
 
 /** Tells facts by the newest of them: what is missing at the end of a log is what was cut off. */
-function tellGroup(
-  places: readonly number[],
-  ids: readonly FactId[],
-  findings: Findings,
-  problem: string,
-): void {
+function tellGroup(places: readonly number[], ids: readonly FactId[], findings: Findings, problem: string) {
   const [last, ...others] = places.toReversed();
   if (last === undefined) return;
   const add = (place: number, words: string): void => {

@@ -117,10 +117,7 @@ export class RecordCheck {
     this.findings.add({ place: this.#where(spot), problem, line: spot.number, offset: spot.offset, ...more });
   }
 
-  #takeFact(
-    { id, type, text, parents, refs, trees }: Extract<RecordLine, { kind: "fact" }>,
-    spot: Spot,
-  ): void {
+  #takeFact({ id, type, text, parents, refs, trees }: Extract<RecordLine, { kind: "fact" }>, spot: Spot) {
     const before = this.#facts.get(id);
     if (before !== undefined) {
       this.tell(spot, `the fact ${id} was there before, in line ${before.number}`, { fact: id, type });

@@ -70,11 +70,7 @@ export async function verifySession(
 const ONLY_THE_STORE =
   "this is about what the session leads to: whether facts were taken away since a checkpoint, only rath verify tells, of the whole store";
 
-async function replayOf(
-  replay: () => Promise<FactId>,
-  head: FactId,
-  tell: (problem: string) => void,
-): Promise<FactId | undefined> {
+async function replayOf(replay: () => Promise<FactId>, head: FactId, tell: (problem: string) => void) {
   try {
     const id = await replay();
     if (id !== head) tell(`a replay of it ends in ${id}`);
