@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { isAboutTheRecord, type Status, statusIn } from "../../runtime/index.js";
-import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
+import { type FactId, parentsOf, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
 import { blobsOf } from "../blobs.js";
@@ -75,10 +75,7 @@ export function keptByRuntime(name: string): UsageError {
 }
 
 /** The newest fact of a session that is about its work, and how the run came out that it ends. */
-export async function newestOf(
-  store: Store,
-  id: FactId,
-): Promise<{ readonly fact: Fact; readonly status: Status }> {
+export async function newestOf(store: Store, id: FactId) {
   for (let place = id; ; ) {
     const line = (await store.line(place)) as string;
     const fact = readFact(line, await blobsOf(store, line));

@@ -27,11 +27,7 @@ type Load = { readonly digests: readonly Digest[]; readonly before: readonly Loa
  * Who has these blobs, in the whole store, whatever part of it they were found in: the same bytes are one blob, and sessions
  * that were forked share facts. Every fact is read once, as a stream.
  */
-export async function holdersOf(
-  store: Store,
-  wanted: ReadonlySet<Digest>,
-  files: FileSearch,
-): Promise<{ readonly held: ReadonlyMap<Digest, Held>; readonly runs: Touched }> {
+export async function holdersOf(store: Store, wanted: ReadonlySet<Digest>, files: FileSearch) {
   const names = await store.names();
   const loads = new Map<FactId, Load>();
   const newest = new Map<Digest, string>();

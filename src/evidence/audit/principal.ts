@@ -159,10 +159,7 @@ export function isKeptByRuntime(name: string): boolean {
 }
 
 /** The names to look in, those that people gave first: a fact is told under the first name that leads to it. */
-export async function namesIn(
-  store: Store,
-  names: readonly string[] | undefined,
-): Promise<readonly { readonly name: string; readonly id: FactId }[]> {
+export async function namesIn(store: Store, names: readonly string[] | undefined) {
   if (names !== undefined) {
     const found: { name: string; id: FactId }[] = [];
     for (const name of names) found.push({ name, id: await store.resolve(name) });

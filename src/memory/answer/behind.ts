@@ -47,10 +47,7 @@ const LINKS: { readonly [type in Fact["type"]]?: { readonly [field: string]: Rel
 };
 
 /** The facts that one rests on. `more` says that a turn was too long to be looked at whole. */
-export async function behind(
-  store: Store,
-  { parents, fact }: Known,
-): Promise<{ readonly links: readonly Link[]; readonly more: boolean }> {
+export async function behind(store: Store, { parents, fact }: Known) {
   const links: Link[] = [];
   const add = (relation: Relation, ...ids: readonly unknown[]): void => {
     for (const to of ids) if (isDigest(to)) links.push({ to, relation });

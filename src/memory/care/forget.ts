@@ -155,12 +155,7 @@ export async function expire(
 }
 
 /** The memories that would be forgotten now. */
-export async function forgettable(
-  space: Space,
-  rule: Rule,
-  now: string,
-  watching: Watching = {},
-): Promise<{ readonly forgotten: readonly Forgotten[]; readonly looked: number; readonly more: boolean }> {
+export async function forgettable(space: Space, rule: Rule, now: string, watching: Watching = {}) {
   const { keep = () => false, scope, most, limit } = rule;
   const all = await space.list({ statuses: ["live", "expired"] });
   const meant = all.filter((one) => scope === undefined || scopeText(one.scope) === scope);

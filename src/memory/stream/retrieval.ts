@@ -81,11 +81,7 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
  * Reads a stream again as a session did, as of then: the same space, the same time, and what the session had read of it by
  * then. Says what is found, and whether it is what the record says.
  */
-export async function retrieveAgain(
-  memory: MemorySpace,
-  store: Store,
-  read: FactId,
-): Promise<{ readonly same: boolean; readonly found: readonly Found[] }> {
+export async function retrieveAgain(memory: MemorySpace, store: Store, read: FactId) {
   const session = await store.load(read);
   const { fact, parents } = session;
   const use = `read the stream of "${memory.name}" again as ${read.slice(0, 12)} did`;

@@ -224,10 +224,7 @@ function shownOf({ label, limit }: Block, value: string): Omit<Edited, "status">
 const BLANK = "(empty)";
 
 /** A text as a memory can hold it. One that is blank is kept beside words that say so. */
-export function holding(
-  text: string,
-  meta: { readonly [field: string]: Json } = {},
-): { readonly text: string; readonly meta: Json } {
+export function holding(text: string, meta: { readonly [field: string]: Json } = {}) {
   return text.trim() === "" ? { text: BLANK, meta: { ...meta, blank: text } } : { text, meta };
 }
 
