@@ -46,15 +46,8 @@ export const MERGED = 50;
 const COMPARED = 200;
 const PAGE = 500;
 
-type Entry = {
-  readonly memory: Memory;
-  /** How many were written before it. */
-  readonly place: number;
-  readonly plain: string;
-  readonly words: ReadonlySet<string>;
-  readonly kind: string;
-  readonly keys: readonly number[];
-};
+/** `place` is how many were written before it. */
+type Entry = ReturnType<typeof entryOf>;
 
 /**
  * Those among some memories that say the same: in the same words, or in nearly the same. Each is in one group at most.
@@ -84,7 +77,7 @@ export async function groupsOf(
   return grouped(entries, memories.length, options);
 }
 
-function entryOf(memory: Memory, place: number, acrossTrust: boolean): Entry {
+function entryOf(memory: Memory, place: number, acrossTrust: boolean) {
   const words = new Set(wordsOf(memory.text));
   const { scope, subject = null, trust } = memory;
   return {
