@@ -110,7 +110,7 @@ export class Memories {
   }
 }
 
-/** What was done to a memory, as the fact in its space says. */
+/** A change of a memory, as the fact in its space says. */
 function deedOf({ version, own, ...item }: Deed, fact: Fact, words: Words) {
   const said = fact as Fact & { readonly [field: string]: unknown };
   const { space, source, because } = said;

@@ -166,7 +166,7 @@ function fits(word: string, at: number, length: number): boolean {
   return length >= SHORT || (length > 1 && at === 0 && ENDING.test(word.slice(length)));
 }
 
-/** What a run of characters counts, by its length; runs of other lengths are not hashed. */
+/** The weight of a run of characters, by its length; runs of other lengths are not hashed. */
 const WEIGHTS: { readonly [script in Script]: { readonly [length: number]: number } } = {
   spaced: { 3: 0.5, 4: 0.75, 5: 1 },
   han: { 1: 0.5, 2: 1 },

@@ -85,7 +85,7 @@ export class Tally {
   readonly #asked = new Map<FactId, { readonly digest: string; readonly call: FactId }>();
   readonly #known = new Map<string, string>();
 
-  /** What is read of facts, by their types; facts of other types are counted and not read. */
+  /** The readers of facts, by type; facts of other types are counted and not read. */
   readonly #readers: { readonly [Type in FactType]?: (id: FactId, fact: FactOf<Type>) => void } = {
     "run-start": (id, { module, digests, by, at }) => {
       this.runs += 1;
