@@ -26,7 +26,7 @@ export async function answering(
     answering: Answering,
     awaited: readonly Awaited[],
   ) => Promise<{ readonly id: string; readonly said: string }>,
-): Promise<number> {
+): Promise<void> {
   const [reference = ""] = input.args;
   const { id, name = id } = await shell.find(reference);
   const rath = await shell.rath();
@@ -54,7 +54,6 @@ export async function answering(
   const guessed = textOption(input, "by") === undefined ? shell.dim("  (say otherwise: --by user:ada)") : "";
   shell.say(`${given.said} ${shell.bold(plain(name))} as ${shell.bold(oneLine(by))}${guessed}`);
   shell.hint(left.length > 0 ? `rath pending ${word}   # ${left.length} more` : `rath resume ${word}`);
-  return 0;
 }
 
 /** A value as JSON, typed by a person. */
@@ -98,7 +97,7 @@ function toTyped(error: AnswerError, reference: string): RathError {
 }
 
 /** `rath approve SESSION`: agrees to exactly what was shown, or to other arguments. */
-export async function approve(shell: Shell, input: Input): Promise<number> {
+export async function approve(shell: Shell, input: Input): Promise<void> {
   const edit = jsonOption(input, "edit");
   return answering(shell, input, async ({ rath, name, ...decision }) => ({
     id: await rath.approve(name, { ...decision, ...defined({ edit }) }),
@@ -107,7 +106,7 @@ export async function approve(shell: Shell, input: Input): Promise<number> {
 }
 
 /** `rath reject SESSION`: says no; the run takes that in when it is resumed. */
-export async function reject(shell: Shell, input: Input): Promise<number> {
+export async function reject(shell: Shell, input: Input): Promise<void> {
   return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
     id: await rath.reject(name, decision),
     said: "rejected",
@@ -115,7 +114,7 @@ export async function reject(shell: Shell, input: Input): Promise<number> {
 }
 
 /** `rath revoke SESSION`: revokes an approval that no run has used yet. */
-export async function revoke(shell: Shell, input: Input): Promise<number> {
+export async function revoke(shell: Shell, input: Input): Promise<void> {
   return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
     id: await rath.revoke(name, decision),
     said: "revoked the approval of",

@@ -86,46 +86,37 @@ export function waitingText(shell: Shell, one: Waiting): string {
   const { kind, what, shown, to, expires, rule, why, problem, edited, id, digest, answered } = one;
   const { key, started, attempts, error, approved, execution } = one;
   const room = Math.max(40, shell.columns - 4);
-  const rows = [
+  const people = (names: readonly string[], between: string): string =>
+    names.map((name) => oneLine(name)).join(between);
+  const reason = [rule, why].filter((text) => text !== undefined).join(": ");
+  const anybody = kind === "signal" || kind === "question" ? "anybody" : "any person";
+  const replaced = edited && `edited   by ${oneLine(edited.by)}, in place of `;
+  const rows: readonly (string | false | undefined)[] = [
     `${shell.yellow("waits")} for ${TITLES[kind]} ${shell.bold(oneLine(what, 60))}${answered ? shell.green("  answered") : ""}`,
-    ...(shown === undefined ? [] : wholeRows("shown    ", shown, one.session)),
-    ...(execution === undefined
-      ? []
-      : [`  again    execution ${execution}: the call was started before and may have happened`]),
-    ...(started === undefined
-      ? []
-      : [
-          `  started  ${oneLine(started)}, attempt ${attempts}${key === undefined ? "" : `, idempotency key ${oneLine(key)}`}`,
-        ]),
-    ...(error === undefined ? [] : [`  error    ${oneLine(error.message, room)}`]),
-    ...(approved === undefined ? [] : [`  approved by ${approved.map((one) => oneLine(one)).join(", ")}`]),
-    ...(edited === undefined
-      ? []
-      : wholeRows(`edited   by ${oneLine(edited.by)}, in place of `, edited.was, one.session)),
-    ...(problem === undefined ? [] : [`  again    ${oneLine(problem, room)}`]),
-    ...(rule === undefined && why === undefined
-      ? []
-      : [`  because  ${oneLine([rule, why].filter((text) => text !== undefined).join(": "), room)}`]),
-    ...(kind === "timer"
-      ? []
-      : [
-          `  from     ${to === undefined ? (kind === "signal" || kind === "question" ? "anybody" : "any person") : to.map((one) => oneLine(one)).join(" or ")}`,
-        ]),
-    ...(expires === undefined ? [] : [`  until    ${oneLine(expires)}`]),
+    shown !== undefined && wholeRows("shown    ", shown, one.session),
+    execution !== undefined &&
+      `  again    execution ${execution}: the call was started before and may have happened`,
+    started !== undefined &&
+      `  started  ${oneLine(started)}, attempt ${attempts}${key === undefined ? "" : `, idempotency key ${oneLine(key)}`}`,
+    error && `  error    ${oneLine(error.message, room)}`,
+    approved && `  approved by ${people(approved, ", ")}`,
+    replaced && wholeRows(replaced, edited.was, one.session),
+    problem !== undefined && `  again    ${oneLine(problem, room)}`,
+    (rule !== undefined || why !== undefined) && `  because  ${oneLine(reason, room)}`,
+    kind !== "timer" && `  from     ${to === undefined ? anybody : people(to, " or ")}`,
+    expires !== undefined && `  until    ${oneLine(expires)}`,
     `  id       ${shell.id(id)}${digest === undefined ? "" : `  digest ${plain(digest).slice(0, 12)}`}`,
     ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),
   ];
-  return rows.join("\n");
+  return rows.filter((row) => typeof row === "string").join("\n");
 }
 
 /** So many characters are shown of what would be done: all of it, most often, because a person is to agree to all of it. */
 const SHOWN = 4_000;
 
-function wholeRows(title: string, value: unknown, session: string): readonly string[] {
+function wholeRows(title: string, value: unknown, session: string): string {
   const text = brief(value, SHOWN);
   const isCut = brief(value, SHOWN + 1) !== text;
-  return [
-    `  ${title}${text}`,
-    ...(isCut ? [`  cut      it is longer; all of it: rath pending ${quoted(plain(session))} --json`] : []),
-  ];
+  const cut = `\n  cut      it is longer; all of it: rath pending ${quoted(plain(session))} --json`;
+  return `  ${title}${text}${isCut ? cut : ""}`;
 }

@@ -14,7 +14,8 @@ export type Entry = {
   readonly creates?: boolean;
   /** Is not listed: a part of another command that needs a process of its own. */
   readonly hidden?: boolean;
-  load(): Promise<{ run(shell: Shell, input: Input): Promise<number> }>;
+  /** A command answers with its exit code where that may be another than 0. */
+  load(): Promise<{ run(shell: Shell, input: Input): Promise<number> | Promise<void> }>;
 };
 
 export type Argument = {

@@ -1,5 +1,6 @@
 import { type Argument, Command, CommanderError, Option as Flag } from "commander";
 import { RathError, readableError, thrownMessage, VERSION } from "../session/index.js";
+import { defined } from "../util/index.js";
 import { groups } from "./commands.js";
 import type { Entry, Input } from "./entry.js";
 import { UsageError } from "./error.js";
@@ -37,7 +38,8 @@ type Given = { readonly json?: boolean; readonly quiet?: boolean; readonly store
 async function run(streams: Streams, entry: Entry, input: Input, given: Given): Promise<number> {
   const shell = new Shell({ ...given, streams, creates: entry.creates ?? false });
   try {
-    return await (await entry.load()).run(shell, input);
+    const code = await (await entry.load()).run(shell, input);
+    return typeof code === "number" ? code : 0;
   } finally {
     await shell.close();
   }
@@ -76,23 +78,15 @@ function programOf(
       for (const { flags, text, choices, many } of entry.options ?? []) {
         const flag = new Flag(flags, text);
         if (choices !== undefined) flag.choices([...choices]);
-        if (many)
-          flag.argParser((value: string, before: readonly string[] | undefined) => [
-            ...(before ?? []),
-            value,
-          ]);
+        if (many) flag.argParser((value: string, before: readonly string[] = []) => [...before, value]);
         command.addOption(flag);
       }
       for (const flag of common()) command.addOption(flag);
       command.addHelpText("after", `\nExamples:\n${entry.examples.map((line) => `  ${line}`).join("\n")}\n`);
       command.action(async () => {
         const { json, quiet, store, ...options } = command.opts<Given & Input["options"]>();
-        const args = command.args;
-        await call(
-          entry,
-          { args, options },
-          { json: json ?? false, quiet: quiet ?? false, ...(store && { store }) },
-        );
+        const given = { json: json ?? false, quiet: quiet ?? false, ...(store && { store }) };
+        await call(entry, { args: command.args, options }, given);
       });
     }
   return program;
@@ -145,13 +139,7 @@ function usageOf(error: CommanderError): UsageError {
 /** Refusals of the system are not mistakes of this program: a folder that is not there, a file that may not be written. */
 function toldOf(error: unknown): unknown {
   const { code, path, syscall } = Object(error) as NodeJS.ErrnoException;
-  if (
-    error instanceof RathError ||
-    !(error instanceof Error) ||
-    typeof code !== "string" ||
-    syscall === undefined
-  )
-    return error;
+  if (error instanceof RathError || !(error instanceof Error) || syscall === undefined) return error;
   const reasons: { readonly [code: string]: string } = {
     ENOENT: "there is no such file or folder",
     ENOTDIR: "a component of the path is not a directory",
@@ -162,14 +150,14 @@ function toldOf(error: unknown): unknown {
     EROFS: "it cannot be written to",
     ENOSPC: "the disk is full",
   };
-  const reason = reasons[code];
+  const reason = code === undefined ? undefined : reasons[code];
   if (reason === undefined) return error;
   return new RathError(
     "file-unusable",
     `Cannot ${syscall} ${path === undefined ? "a file" : JSON.stringify(path)}: ${reason}.`,
     {
       hint: "check the path; rath doctor looks at the folder of the store",
-      data: { code, ...(path !== undefined && { path }) },
+      data: defined({ code, path }),
       cause: error,
     },
   );
@@ -178,14 +166,8 @@ function toldOf(error: unknown): unknown {
 function fail({ stdout, stderr }: Streams, given: unknown, json: boolean): number {
   const error = toldOf(given);
   if (json) {
-    const told =
-      error instanceof RathError
-        ? error.toJSON()
-        : {
-            name: "Error",
-            code: "unexpected",
-            message: thrownMessage(error),
-          };
+    const unexpected = { name: "Error", code: "unexpected", message: thrownMessage(error) };
+    const told = error instanceof RathError ? error.toJSON() : unexpected;
     stdout.write(`${JSON.stringify({ error: told })}\n`);
   } else {
     const text =

@@ -38,13 +38,8 @@ async function noteBefore(store: Store, id: FactId): Promise<ProgramNote | undef
 const FARTHEST = 100_000;
 
 function noteIn(line: string): ProgramNote | undefined {
-  const {
-    kind,
-    file,
-    export: name,
-    digest,
-    again,
-  } = readFact(line, undefined) as { readonly [field: string]: unknown };
+  const fact = readFact(line, undefined) as { readonly [field: string]: unknown };
+  const { kind, file, export: name, digest, again } = fact;
   const isNote = typeof file === "string" && typeof name === "string" && typeof digest === "string";
   if (kind !== "program" || !isNote) return undefined;
   return { file, export: name, digest, ...(typeof again === "string" && { again }) };

@@ -67,11 +67,7 @@ export async function loadProgram(reference: string, store: string): Promise<Pro
   return loaded(await splitReference(reference), store);
 }
 
-async function loaded(
-  { file, name }: Reference,
-  store: string,
-  require?: (digest: Digest) => void,
-): Promise<Program> {
+async function loaded({ file, name }: Reference, store: string, require?: (digest: Digest) => void) {
   const digest = createHash("sha256")
     .update(await bytesOf(file))
     .digest("hex");
@@ -100,11 +96,7 @@ async function loaded(
  * record names none. A recorded program is loaded only as it was when it was run, byte for byte: a record may come from
  * anybody. `changed` says of one that was given that it is another.
  */
-export async function programOf(
-  store: Store,
-  session: FactId | Session,
-  override?: string,
-): Promise<(Program & { readonly changed: boolean; readonly recorded?: ProgramNote }) | undefined> {
+export async function programOf(store: Store, session: FactId | Session, override?: string) {
   const recorded = await programNote(store, typeof session === "string" ? session : session.id);
   if (override === undefined && recorded === undefined) return undefined;
   const program =

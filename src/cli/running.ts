@@ -1,5 +1,5 @@
 import type { Observation, Rath } from "../runtime/index.js";
-import type { Session } from "../session/index.js";
+import { factTypes, type Session } from "../session/index.js";
 import type { Shell } from "./shell.js";
 import { count, describe, jsonOf, oneLine } from "./text.js";
 
@@ -83,16 +83,7 @@ class Progress {
   }
 }
 
-const TOLD: ReadonlySet<string> = new Set([
-  "model-call",
-  "model-reply",
-  "tool-call",
-  "tool-failure",
-  "step-call",
-  "command-run",
-  "branch-fork",
-  "branch-merge",
-  "validation-report",
-  "memory-read",
-  "memory-write",
-]);
+const TOLD: ReadonlySet<string> = factTypes(
+  "model-call model-reply tool-call tool-failure step-call command-run branch-fork branch-merge",
+  "validation-report memory-read memory-write",
+);

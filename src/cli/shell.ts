@@ -14,6 +14,8 @@ import { plain, quoted } from "./text.js";
 /** Where the words of a command go. `process` has both; a caller inside another program gives its own. */
 export type Streams = { readonly stdout: Output; readonly stderr: Output };
 
+type Paint = (text: string) => string;
+
 type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** The surroundings of a command: where things are kept, and where words go. */
@@ -175,24 +177,13 @@ export class Shell {
     return this.#command;
   }
 
-  bold(text: string): string {
-    return this.#paint(1, 22, text);
-  }
-  dim(text: string): string {
-    return this.#paint(2, 22, text);
-  }
-  red(text: string): string {
-    return this.#paint(31, 39, text);
-  }
-  green(text: string): string {
-    return this.#paint(32, 39, text);
-  }
-  yellow(text: string): string {
-    return this.#paint(33, 39, text);
-  }
-  cyan(text: string): string {
-    return this.#paint(36, 39, text);
-  }
+  readonly bold: Paint = (text) => this.#paint(1, 22, text);
+  readonly dim: Paint = (text) => this.#paint(2, 22, text);
+  readonly red: Paint = (text) => this.#paint(31, 39, text);
+  readonly green: Paint = (text) => this.#paint(32, 39, text);
+  readonly yellow: Paint = (text) => this.#paint(33, 39, text);
+  readonly cyan: Paint = (text) => this.#paint(36, 39, text);
+
   /** The status of a run, in its colour. */
   status(status: Status, width = 0): string {
     const colours = {

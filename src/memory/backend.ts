@@ -165,18 +165,10 @@ export async function foundIn(
 }
 
 /** Imports a text of another program as a memory. The same text at the same address is imported once. */
-async function adopted(
-  space: Space,
-  backend: Backend,
-  { address, text }: BackendFound,
-): Promise<Memory | undefined> {
+async function adopted(space: Space, backend: Backend, { address, text }: BackendFound) {
   if (text.trim() === "") return undefined;
-  const { memory } = await space.adopt({
-    backend: backend.name,
-    address,
-    text,
-    digest: digestOf(text.toWellFormed()),
-  });
+  const digest = digestOf(text.toWellFormed());
+  const { memory } = await space.adopt({ backend: backend.name, address, text, digest });
   return space.get(memory);
 }
 

@@ -1,4 +1,4 @@
-import type { FactId, Principal } from "../session/index.js";
+import { type FactId, factTypes, type Principal } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import type { SpaceChain } from "./chain.js";
@@ -13,15 +13,10 @@ import { useIndex } from "./view.js";
 /** How many memories of a merged branch are compared with those of the space. */
 const COMPARED = 1_000;
 
-const UNDOABLE: ReadonlySet<string> = new Set([
-  "memory-write",
-  "memory-revise",
-  "memory-revoke",
-  "memory-promote",
-  "memory-expire",
-  "memory-link",
+const UNDOABLE: ReadonlySet<string> = factTypes(
+  "memory-write memory-revise memory-revoke memory-promote memory-expire memory-link",
   "memory-rollback",
-]);
+);
 
 /** The changes of a space since one of its ids. */
 export type Changes = {
@@ -103,12 +98,7 @@ async function linkContradictions(
  * A memory that both branches have revised has the text of one branch. The text of the other is kept as a memory that
  * contradicts it, so no text is overwritten silently.
  */
-async function keepBoth(
-  space: Space,
-  ours: Changes["revised"],
-  theirs: Changes["revised"],
-  by: Principal,
-): Promise<void> {
+async function keepBoth(space: Space, ours: Changes["revised"], theirs: Changes["revised"], by: Principal) {
   for (const [id, mine] of ours) {
     const other = theirs.get(id);
     const memory = other === undefined ? undefined : await space.get(id);

@@ -1,7 +1,7 @@
 import { type FactId, type Principal, Session } from "../session/index.js";
 import { ConflictError, type Store } from "../store/index.js";
 import { defined } from "../util/index.js";
-import { derivedOf } from "./derived.js";
+import { type ChainEnd, derivedOf } from "./derived.js";
 import { refusing } from "./error.js";
 import { storeNameOf } from "./name.js";
 import type { SpaceSettings } from "./operation.js";
@@ -9,9 +9,6 @@ import type { SpaceSettings } from "./operation.js";
 const TRIES = 50;
 /** After so many facts the beginning of the chain need not be held in memory. */
 const HELD = 1_000;
-
-/** The end of each chain that this process has written to last. */
-const ends = new WeakMap<Store, Map<string, { readonly session: Session; readonly since: number }>>();
 
 /** The appended session. `replayed` says that it had been done before: much may have changed since. */
 export type Appended = { readonly session: Session; readonly replayed: boolean };
@@ -48,17 +45,14 @@ export class SpaceChain {
           return { session, replayed: true };
         }
         try {
-          const { id, replayed } = await this.#store.save(next, {
-            name,
-            expect: end.id,
-            ...defined({ key }),
-          });
+          const options = { name, expect: end.id, ...defined({ key }) };
+          const { id, replayed } = await this.#store.save(next, options);
           if (replayed) return { session: await this.#store.load(id, { horizon: 1 }), replayed };
           this.#remember(next);
           return { session: next, replayed };
         } catch (error) {
           if (!(error instanceof ConflictError)) throw error;
-          ends.get(this.#store)?.delete(name);
+          this.#ends.delete(name);
         }
       }
       throw refusing(use, "busy")(`others wrote to it ${TRIES} times meanwhile`, "try again");
@@ -67,7 +61,7 @@ export class SpaceChain {
 
   /** The end of the chain. Begins the chain if there is none. */
   async tip(by: Principal): Promise<Session> {
-    const known = ends.get(this.#store)?.get(this.#name)?.session;
+    const known = this.#ends.get(this.#name)?.session;
     const head = await this.#store.head(this.#name);
     if (known !== undefined && known.id === head) return known;
     if (head !== undefined) {
@@ -107,14 +101,13 @@ export class SpaceChain {
     }
   }
 
+  get #ends(): Map<string, ChainEnd> {
+    return derivedOf(this.#store).ends;
+  }
+
   #remember(session: Session): void {
-    let known = ends.get(this.#store);
-    if (known === undefined) {
-      known = new Map();
-      ends.set(this.#store, known);
-    }
-    const since = known.get(this.#name)?.since ?? session.depth;
-    if (session.depth - since > HELD) known.delete(this.#name);
-    else known.set(this.#name, { session, since });
+    const since = this.#ends.get(this.#name)?.since ?? session.depth;
+    if (session.depth - since > HELD) this.#ends.delete(this.#name);
+    else this.#ends.set(this.#name, { session, since });
   }
 }

@@ -1,9 +1,8 @@
 import type { FactId } from "../session/index.js";
 import { compareText } from "../util/index.js";
-import { holdsIn, type Scope } from "./scope.js";
+import { holdsIn } from "./scope.js";
 import type { SpaceIndex } from "./search/space-index.js";
 import { wordsOf } from "./search/tokens.js";
-import type { Source } from "./source.js";
 import type { Memory } from "./state.js";
 
 /** Says whether two texts contradict each other. */
@@ -70,13 +69,7 @@ function isNegated(text: string): boolean {
 }
 
 /** The fields of a memory by which contradictions are found. */
-type Statement = {
-  readonly text: string;
-  readonly subject?: string;
-  readonly scope: Scope;
-  readonly source: Source;
-  readonly merges?: readonly FactId[];
-};
+type Statement = Pick<Memory, "text" | "scope" | "source"> & Partial<Pick<Memory, "subject" | "merges">>;
 
 /** The live memories that a new one may contradict: about the same subject, or in similar words. */
 export function comparable(index: SpaceIndex, { text, subject, scope }: Statement): readonly Memory[] {

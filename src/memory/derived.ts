@@ -1,6 +1,5 @@
-import type { FactId } from "../session/index.js";
-import type { Store } from "../store/index.js";
-import { beforeClosing } from "../store/index.js";
+import type { FactId, Session } from "../session/index.js";
+import { beforeClosing, type Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import type { Embedder } from "./embedding/embedder.js";
 import { derivedFolderOf } from "./name.js";
@@ -13,6 +12,7 @@ class Derived {
   /** Indexes of earlier states, the least recently used first. */
   readonly #earlier = new Map<string, SpaceIndex>();
   readonly #turns = new Map<string, Promise<unknown>>();
+  readonly ends = new Map<string, ChainEnd>();
 
   constructor(store: Store) {
     this.#store = store;
@@ -81,6 +81,9 @@ class Derived {
     for (const index of all) index.close();
   }
 }
+
+/** The end of a chain that this process has written to, and how deep it was when it was first held. */
+export type ChainEnd = { readonly session: Session; readonly since: number };
 
 const EARLIER = 4;
 

@@ -3,6 +3,7 @@ import {
   type Because,
   type Fact,
   type FactId,
+  factTypes,
   isPerson,
   isWorkflow,
   type Principal,
@@ -113,12 +114,7 @@ export function heardBy(session: Session): readonly string[] {
   return Object.keys(session.view(labelsView));
 }
 
-const DECIDED: ReadonlySet<string> = new Set([
-  "approval-give",
-  "signal-give",
-  "effect-settle",
-  "workspace-resolve",
-] satisfies Fact["type"][]);
+const DECIDED: ReadonlySet<string> = factTypes("approval-give signal-give effect-settle workspace-resolve");
 
 /** Undefined for a fact that was concluded from others. */
 function ownOrigins(fact: Fact): readonly string[] | undefined {
@@ -161,19 +157,10 @@ export function becauseOf(ids: Iterable<FactId>): Because {
   return [first, ...others];
 }
 
-const TURN_GROUNDS: ReadonlySet<string> = new Set([
-  "tool-result",
-  "tool-failure",
-  "step-result",
-  "step-failure",
-  "command-run",
-  "validation-report",
-  "memory-read",
-  "model-reply",
-  "approval-give",
-  "signal-give",
-  "record-import",
-]);
+const TURN_GROUNDS: ReadonlySet<string> = factTypes(
+  "tool-result tool-failure step-result step-failure command-run validation-report memory-read",
+  "model-reply approval-give signal-give record-import",
+);
 
 /** The agent that spoke last in a session, or the program itself. */
 export function agentOf(session: Session): Principal {

@@ -11,11 +11,10 @@ import {
   type StepResult,
   step,
 } from "../workflow/index.js";
-import type { Backend } from "./backend.js";
-import { mirrored } from "./backend.js";
+import { type Backend, mirrored } from "./backend.js";
 import type { Contradicts } from "./contradiction.js";
 import { type Embedding, embedderOf } from "./embedding/embedder.js";
-import { MemoryRefusedError } from "./error.js";
+import { refusing as refusingMemory } from "./error.js";
 import { requireSpaceName } from "./name.js";
 import type {
   Draft,
@@ -210,10 +209,9 @@ export function memory(options: MemoryOptions): MemorySpace {
     open: space,
     async review(session, of, terms) {
       const { session: seen, value: shown } = await show.call(session, of);
+      const refuseReview = refusingMemory(`review a memory of "${name}"`, "held");
       if (shown === null || !shown.waits)
-        throw new MemoryRefusedError(
-          "held",
-          `review a memory of "${name}"`,
+        throw refuseReview(
           shown === null
             ? `${String(of).slice(0, 12)} is not there`
             : `it is ${shown.status}, and waits for no approval`,
@@ -238,9 +236,7 @@ export function memory(options: MemoryOptions): MemorySpace {
         const because = [given?.id ?? told.id];
         return changes.revoke(told, shown.memory, { why, by, because, ...version });
       }
-      throw new MemoryRefusedError(
-        "held",
-        `review a memory of "${name}"`,
+      throw refuseReview(
         `${ASKED} times the answer came from a principal that is not a person`,
         'rath.approve(run, { by: "user:ada" })',
         { memory: shown.memory },

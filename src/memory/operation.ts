@@ -54,14 +54,8 @@ export type Written = {
   readonly contradicts: readonly FactId[];
 };
 
-export type Revision = {
-  readonly text: string;
-  readonly because: Because;
-  readonly by: Principal;
+export type Revision = Pick<Draft, "text" | "because" | "by" | "importance" | "expires" | "meta"> & {
   readonly source?: Source;
-  readonly importance?: number;
-  readonly expires?: string;
-  readonly meta?: Json;
   readonly why?: string;
   /** The version that it was made from. The revision is refused when there is a newer one. Default: the newest. */
   readonly was?: FactId;

@@ -18,6 +18,11 @@ import type { Found } from "./search/space-index.js";
 import type { Shown } from "./shown.js";
 
 type Read = FactOf<"memory-read">;
+type Reading = Pick<Read, "space" | "query"> & {
+  readonly head: FactId | undefined;
+  readonly found: readonly Found[];
+  readonly settings: Read["settings"];
+};
 
 /** A memory that was found, as it is on the record of the session that asked. */
 export type Recollection = {
@@ -39,19 +44,7 @@ export type Recollection = {
  */
 export function recordReading(
   { record }: Pick<StepContext, "record">,
-  {
-    space,
-    head,
-    query,
-    found,
-    settings,
-  }: {
-    readonly space: string;
-    readonly head: FactId | undefined;
-    readonly query: Json;
-    readonly found: readonly Found[];
-    readonly settings: Read["settings"];
-  },
+  { space, head, query, found, settings }: Reading,
   shown?: { readonly to: Session; readonly notes: Shown | undefined },
 ): void {
   const told = shown === undefined ? found.map(({ memory }) => memory.id) : (shown.notes?.memories ?? []);

@@ -39,13 +39,7 @@ import { shownOf } from "./shown.js";
 import type { Space } from "./space.js";
 import { checkedFilter, type FindOptions, type FoundIn, LIMIT, THRESHOLD } from "./view.js";
 
-export type RecallOptions = Omit<Filter, "scope" | "under"> & {
-  /** Maximum number of memories. Default 5. */
-  readonly limit?: number;
-  /** The minimum score of a memory, from 0 to 1. */
-  readonly threshold?: number;
-  /** The score: by words, by meaning, or by both (the default). */
-  readonly mode?: "fused" | "words" | "meaning";
+export type RecallOptions = Omit<FindOptions, "scope" | "under" | "now" | "signal" | "progress"> & {
   /** Whether the hits are shown to the model, as notes before the last message. Default true. */
   readonly show?: boolean;
   /** Maximum number of characters of the notes. Default 4,000. */

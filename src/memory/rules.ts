@@ -2,7 +2,7 @@ import { canonical, digestOf, type Fact, type FactId, isPerson, type Json } from
 import type { Store } from "../store/index.js";
 import { type Checks, checkOptions, optional } from "../workflow/index.js";
 import { listOf, oneOf } from "./checks.js";
-import { MemoryRefusedError, refusing } from "./error.js";
+import { refusing } from "./error.js";
 import type { Scope } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
 
@@ -97,9 +97,7 @@ export async function requireAdmission(
       if (same && canonical(what.to ?? null) === canonical((to as Json | undefined) ?? null)) return;
     }
   }
-  throw new MemoryRefusedError(
-    "held",
-    use,
+  throw refusing(use, "held")(
     needs === "validation"
       ? "it waits for a validation of it that passed, and none is named"
       : "it waits for a person who was shown it and agreed, and no such word is named",

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { openRath } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { workflow } from "../workflow/index.js";
-import { consolidating, forgetting } from "./care/index.js";
+import { consolidating } from "./care/consolidate.js";
+import { forgetting } from "./care/forget.js";
 import { memory } from "./index.js";
 import { world } from "./testing/world.js";
 

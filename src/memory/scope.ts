@@ -1,5 +1,5 @@
 import type { Json } from "../session/index.js";
-import { MemoryRefusedError } from "./error.js";
+import { refusing } from "./error.js";
 
 /** One step of a scope: one of these kinds, or a kind of your own. */
 export type ScopeStep = `${"user" | "agent" | "project" | "workflow"}:${string}` | `${string}:${string}`;
@@ -19,14 +19,12 @@ const LONGEST = 200;
 
 export function scopeOf(given: unknown, use: string): Scope {
   const steps: readonly unknown[] = typeof given === "string" ? [given] : Array.isArray(given) ? given : [];
-  if (steps.length === 0) throw new MemoryRefusedError("scope", use, "it does not say its scope", EXAMPLE);
-  if (steps.length > DEEPEST)
-    throw new MemoryRefusedError("scope", use, `its scope has more than ${DEEPEST} steps`, EXAMPLE);
+  const refuse = refusing(use, "scope");
+  if (steps.length === 0) throw refuse("it does not say its scope", EXAMPLE);
+  if (steps.length > DEEPEST) throw refuse(`its scope has more than ${DEEPEST} steps`, EXAMPLE);
   for (const step of steps)
     if (typeof step !== "string" || step.length > LONGEST || !STEP.test(step))
-      throw new MemoryRefusedError(
-        "scope",
-        use,
+      throw refuse(
         `${JSON.stringify(step)?.slice(0, 80)} is not a step of a scope`,
         `a kind and a name, without a slash: ${EXAMPLE}`,
       );

@@ -1,4 +1,4 @@
-import { type Fact, isPerson } from "../session/index.js";
+import { type Fact, factTypes, isPerson } from "../session/index.js";
 
 /** The kind of evidence that a memory was learnt from. */
 export type Source =
@@ -21,34 +21,18 @@ export const GROUNDS: { readonly [source in Source]: string } = {
 
 export const SOURCES: readonly Source[] = Object.keys(GROUNDS) as Source[];
 
-const RESULTS: ReadonlySet<string> = new Set([
-  "tool-result",
-  "step-result",
-  "command-run",
-  "workspace-change",
-  "workspace-read",
-] satisfies Fact["type"][]);
+const RESULTS: ReadonlySet<string> = factTypes(
+  "tool-result step-result command-run workspace-change workspace-read",
+);
 
-const PERSONAL: ReadonlySet<string> = new Set([
-  "session-start",
-  "message-say",
-  "approval-give",
-  "signal-give",
-  "effect-settle",
-  "tool-result",
-  "step-result",
-  "workspace-resolve",
-  "validation-report",
-  "note",
-] satisfies Fact["type"][]);
+const PERSONAL: ReadonlySet<string> = factTypes(
+  "session-start message-say approval-give signal-give effect-settle tool-result step-result",
+  "workspace-resolve validation-report note",
+);
 
-const FAILURES: ReadonlySet<string> = new Set([
-  "tool-failure",
-  "step-failure",
-  "model-failure",
-  "effect-doubt",
-  "budget-stop",
-] satisfies Fact["type"][]);
+const FAILURES: ReadonlySet<string> = factTypes(
+  "tool-failure step-failure model-failure effect-doubt budget-stop",
+);
 
 /** Whether a fact can be what a memory with this source was learnt from. */
 export function isGround(source: Source, fact: Fact): boolean {

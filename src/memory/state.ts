@@ -1,5 +1,12 @@
 import { isTrusted } from "../runtime/policy/index.js";
-import type { Fact, FactId, FactOf, Json, Principal } from "../session/index.js";
+import {
+  type Fact,
+  type FactId,
+  type FactOf,
+  factTypes,
+  type Json,
+  type Principal,
+} from "../session/index.js";
 import { defined } from "../util/index.js";
 import { type Scope, scopeIn } from "./scope.js";
 import type { Source } from "./source.js";
@@ -44,14 +51,9 @@ export type Memory = {
 };
 
 /** Facts about memories, by which they are folded. */
-export const MEMORY_FACTS: ReadonlySet<string> = new Set([
-  "memory-write",
-  "memory-revise",
-  "memory-revoke",
-  "memory-promote",
-  "memory-expire",
-  "memory-link",
-] satisfies Fact["type"][]);
+export const MEMORY_FACTS: ReadonlySet<string> = factTypes(
+  "memory-write memory-revise memory-revoke memory-promote memory-expire memory-link",
+);
 
 /** Sorts facts: ancestors first; of two unrelated facts, the same one first everywhere. */
 export function inOrder(one: Omit<SpaceFact, "fact">, other: Omit<SpaceFact, "fact">): number {

@@ -5,7 +5,7 @@ import { type Checks, checkOptions, optional, refusing, requireCount } from "../
 import { mirrored } from "./backend.js";
 import { isKeptElsewhere } from "./care/group.js";
 import { QUESTION, requireMemory, requireShare, unchecked } from "./checks.js";
-import { MemoryRefusedError, UnknownMemoryError } from "./error.js";
+import { refusing as refusingMemory, UnknownMemoryError } from "./error.js";
 import { agentOf, groundsOf } from "./evidence.js";
 import type { MemorySpace } from "./memory.js";
 import type { WriteOptions, Written } from "./operation.js";
@@ -181,9 +181,7 @@ async function ownId(space: MemorySpace, given: string, context: ToolContext): P
       "recall it first, and use the id that is shown",
     );
   if (isKeptElsewhere(found))
-    throw new MemoryRefusedError(
-      "refused",
-      "change a note",
+    throw refusingMemory("change a note", "refused")(
       `it is kept as ${JSON.stringify(found.subject)}`,
       "use the tools for blocks or files",
     );

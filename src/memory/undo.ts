@@ -61,11 +61,7 @@ export async function revoke(
 }
 
 /** Forks each session once, to before the first of all that reached it: what is made here is not looked at again. */
-async function forked(
-  { store }: Space,
-  all: readonly Influence[],
-  { fork, why, by }: UndoOptions,
-): Promise<readonly Reached[]> {
+async function forked({ store }: Space, all: readonly Influence[], { fork, why, by }: UndoOptions) {
   if (fork !== true) return all.map((one) => ({ influence: one }));
   const first = new Map<string, { readonly of: Influence; readonly depth: number }>();
   for (const one of all)

@@ -6,11 +6,11 @@ import { listOf, oneOf, requireShare, unchecked } from "./checks.js";
 import { derivedOf, type Progress } from "./derived.js";
 import type { Embedder } from "./embedding/embedder.js";
 import { EmbeddingError } from "./embedding/table.js";
-import { MemoryRefusedError, refusing } from "./error.js";
+import { refusing } from "./error.js";
 import { storeNameOf } from "./name.js";
 import { timeOf } from "./operation.js";
 import { scopeOf } from "./scope.js";
-import type { Filter, Found, SpaceIndex } from "./search/space-index.js";
+import type { Filter, Found, FindOptions as Search, SpaceIndex } from "./search/space-index.js";
 import { SOURCES } from "./source.js";
 import type { Memory, Status } from "./state.js";
 
@@ -20,18 +20,7 @@ export type ListOptions = Filter & {
   readonly now?: string;
 };
 
-export type FindOptions = Filter & {
-  /** Maximum number of memories. Default 5. */
-  readonly limit?: number;
-  /** The minimum score of a memory, from 0 to 1. */
-  readonly threshold?: number;
-  /** The time at which memories count as expired. Default: now. */
-  readonly now?: string;
-  /** The score: by words, by meaning, or by both (the default). */
-  readonly mode?: "fused" | "words" | "meaning";
-  readonly signal?: AbortSignal;
-  readonly progress?: Progress;
-};
+export type FindOptions = Partial<Search> & { readonly progress?: Progress };
 
 /** The hits, and the id of the space: the same question as of that id has the same answer. */
 export type FoundIn = {
@@ -119,12 +108,7 @@ export class SpaceView {
     } = checkedFilter(options, this.name);
     const { progress, ...asked } = rest;
     if (typeof query !== "string")
-      throw new MemoryRefusedError(
-        "option",
-        `search "${this.name}"`,
-        "it asks for no text",
-        'find("how are releases made?")',
-      );
+      throw refusing(`search "${this.name}"`)("it asks for no text", 'find("how are releases made?")');
     const look = (mode: FindOptions["mode"]): Promise<FoundIn> =>
       this.use(
         async (index) => ({
@@ -132,13 +116,7 @@ export class SpaceView {
           now,
           limit,
           threshold,
-          found: await index.find(query, {
-            ...asked,
-            ...defined({ mode }),
-            limit,
-            threshold,
-            now,
-          }),
+          found: await index.find(query, { ...asked, ...defined({ mode }), limit, threshold, now }),
         }),
         { progress, signal: options.signal },
       );

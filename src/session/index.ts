@@ -18,6 +18,7 @@ export {
   type FactInput,
   type FactOf,
   type FactType,
+  factTypes,
   type Gone,
   isContent,
   isQuiet,

@@ -8,7 +8,7 @@ import type { Shell } from "../shell.js";
 import { quoted } from "../text.js";
 
 /** `rath answer SESSION`: a signal, a question of a model, or what became of something in doubt. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const settle = textOption(input, "settle") as Settlement | undefined;
   const value = valueIn(input);
   if (settle === undefined && value === undefined)
@@ -34,11 +34,7 @@ function valueIn(input: Input): Json | undefined {
   return value ?? text;
 }
 
-async function reply(
-  { rath, name, by, ask }: Answering,
-  awaited: readonly Awaited[],
-  value: Json,
-): Promise<{ readonly id: FactId; readonly said: string }> {
+async function reply({ rath, name, by, ask }: Answering, awaited: readonly Awaited[], value: Json) {
   const open = awaited.filter(
     (one) =>
       !one.answered &&

@@ -12,7 +12,7 @@ import type { Shell } from "../shell.js";
 import { count } from "../text.js";
 
 /** `rath checkpoint`: adds what is new to the log of the store, and signs it. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const key = new KeyRing(shell.config).signer(textOption(input, "sign"));
   const log = logOf(shell);
   const memory = new CheckpointMemory(shell.config);
@@ -53,7 +53,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       : `${count(size, "fact")} are signed with ${shell.bold(key.label)}, ${added.toLocaleString("en")} of them new.`,
   );
   shell.hint("rath verify", "rath checkpoint -o FILE  # and keep the file elsewhere");
-  return 0;
 }
 
 /** The log lies beside the store of the home; that of another store, beside that. */

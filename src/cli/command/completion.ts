@@ -5,7 +5,7 @@ import type { Shell } from "../shell.js";
 const SHELLS = ["bash", "zsh", "fish", "powershell"];
 
 /** `rath completion SHELL`: what a shell must read to complete commands, options and the names of sessions. */
-export async function run(_shell: Shell, input: Input): Promise<number> {
+export async function run(_shell: Shell, input: Input): Promise<void> {
   const [name = ""] = input.args;
   if (!SHELLS.includes(name))
     throw new UsageError(
@@ -14,5 +14,4 @@ export async function run(_shell: Shell, input: Input): Promise<number> {
     );
   const { script } = await import("@bomb.sh/tab");
   script(name, "rath", "rath");
-  return 0;
 }

@@ -4,19 +4,10 @@ import type { Shell } from "../shell.js";
 import { plain, table } from "../text.js";
 import { isKeptByRuntime } from "./list.js";
 
-type Sum = {
-  calls: number;
-  failed: number;
-  replies: number;
-  input: number;
-  output: number;
-  /** Null where it is not known: a call has no price, or what was called tells none. */
-  cost: Cost;
-  milliseconds: number;
-};
+type Sum = ReturnType<typeof empty>;
 
 /** `rath cost [SESSION]`: what was called and what it came to; history that sessions share counts once. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const reference = input.args[0];
   const heads =
@@ -62,7 +53,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   shell.tell({ by, rows: rows.map(([name, sum]) => ({ [by]: name, ...told(sum) })), total: told(total) });
   if (rows.length === 0) {
     shell.say(`No ${by === "tool" ? "tool" : "model"} was called.`);
-    return 0;
+    return;
   }
   shell.say(
     table([
@@ -71,11 +62,11 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       ...(rows.length > 1 ? [row("all", total)] : []),
     ]),
   );
-  return 0;
 }
 
-function empty(): Sum {
-  return { calls: 0, failed: 0, replies: 0, input: 0, output: 0, cost: null, milliseconds: 0 };
+/** The cost is null where it is not known: a call has no price, or what was called tells none. */
+function empty() {
+  return { calls: 0, failed: 0, replies: 0, input: 0, output: 0, cost: null as Cost, milliseconds: 0 };
 }
 
 function told({ replies: _, ...sum }: Sum): Omit<Sum, "replies"> {
@@ -83,13 +74,6 @@ function told({ replies: _, ...sum }: Sum): Omit<Sum, "replies"> {
 }
 
 function row(name: string, { calls, failed, input, output, cost, milliseconds }: Sum): readonly string[] {
-  return [
-    name,
-    `${calls}`,
-    `${failed}`,
-    `${input}`,
-    `${output}`,
-    costText(cost),
-    (milliseconds / 1000).toFixed(1),
-  ];
+  const numbers = [calls, failed, input, output].map(String);
+  return [name, ...numbers, costText(cost), (milliseconds / 1000).toFixed(1)];
 }

@@ -16,7 +16,7 @@ import type { Shell } from "../shell.js";
 import { count, describe, plain, quoted, table } from "../text.js";
 
 /** `rath diff A B`: what both share, what each has alone, and what that did to the files. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [one, other] = input.args as readonly [string, string];
   const [ours, theirs] = await bothOf(shell, one, other);
   const files = await filesBetween(shell, ours, theirs);
@@ -24,7 +24,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.tell(files);
     if (!shell.json)
       await shell.write(input.options.stat === true ? statOf(files) : coloured(shell, files.patch ?? ""));
-    return 0;
+    return;
   }
   const { base, ours: left, theirs: right } = diff(ours, theirs);
   const sides = [sideOf(one, left), sideOf(other, right)] as const;
@@ -34,7 +34,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     theirs: { ...sides[1], facts: right.map(told) },
     files,
   });
-  if (shell.json) return 0;
+  if (shell.json) return;
   const out = pages(shell.streams, true);
   const shared =
     base.length === 0
@@ -77,7 +77,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       `rath verify ${quoted(other)}`,
       `rath merge ${quoted(one)} ${quoted(other)} --why '…'   # conversation and files of both`,
     );
-  return 0;
 }
 
 /** Both sessions, with as much of their past as it takes to see where they parted. */
@@ -120,18 +119,9 @@ async function filesBetween(shell: Shell, ours: Session, theirs: Session): Promi
   }
 }
 
-type Side = {
-  readonly name: string;
-  readonly calls: number;
-  readonly input: number;
-  readonly output: number;
-  readonly cost: Cost;
-  readonly tools: number;
-  readonly passed: number;
-  readonly failed: number;
-};
+type Side = ReturnType<typeof sideOf>;
 
-function sideOf(name: string, sessions: readonly Session[]): Side {
+function sideOf(name: string, sessions: readonly Session[]) {
   const side = { name, calls: 0, input: 0, output: 0, cost: 0 as Cost, tools: 0, passed: 0, failed: 0 };
   for (const { fact } of sessions) {
     if (fact.type === "model-reply") {

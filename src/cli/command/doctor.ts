@@ -50,18 +50,11 @@ function homeCheck(home: string): Check {
   try {
     const place = existsSync(home) ? home : nearestFolder(home);
     accessSync(place, constants.W_OK);
-    return {
-      what: "home",
-      state: "ok",
-      detail: existsSync(home) ? home : `${home} (is made when it is needed)`,
-    };
+    const detail = existsSync(home) ? home : `${home} (is made when it is needed)`;
+    return { what: "home", state: "ok", detail };
   } catch {
-    return {
-      what: "home",
-      state: "bad",
-      detail: `${home} cannot be written`,
-      next: "RATH_HOME=~/.rath rath doctor",
-    };
+    const next = "RATH_HOME=~/.rath rath doctor";
+    return { what: "home", state: "bad", detail: `${home} cannot be written`, next };
   }
 }
 
@@ -74,12 +67,8 @@ async function toolCheck(tool: (typeof TOOLS)[number]): Promise<Check> {
     const { stdout } = await promisify(execFile)(tool.command, ["--version"], { timeout: 10_000 });
     return { what: tool.command, state: "ok", detail: `${stdout.trim().split("\n")[0]}, for ${tool.for}` };
   } catch {
-    return {
-      what: tool.command,
-      state: "missing",
-      detail: `is not here; without it there is no ${tool.for}`,
-      next: `apt-get install ${tool.package}`,
-    };
+    const detail = `is not here; without it there is no ${tool.for}`;
+    return { what: tool.command, state: "missing", detail, next: `apt-get install ${tool.package}` };
   }
 }
 
@@ -101,9 +90,7 @@ async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[
         next: waiting ? `rath pending ${name}` : `rath resume ${name}`,
       });
     if (deep) {
-      const { facts, blobs, findings } = await store.check({
-        progress: shell.reading("facts"),
-      });
+      const { facts, blobs, findings } = await store.check({ progress: shell.reading("facts") });
       checks.push({
         what: "record",
         state: findings.length === 0 ? "ok" : "bad",

@@ -7,7 +7,7 @@ import type { Shell } from "../shell.js";
 import { count, plain } from "../text.js";
 
 /** `rath dossier`: a page for people and the bundle that proves it. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [reference] = input.args;
   if (reference === undefined || input.args.length > 1)
     throw new UsageError("A dossier is of one session.", "rath dossier SESSION -o FILE");
@@ -33,7 +33,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   });
   shell.clear();
   tell(shell, files);
-  return 0;
 }
 
 function tell(shell: Shell, { dossier, html, bundle }: WrittenDossier): void {

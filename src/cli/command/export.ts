@@ -1,5 +1,4 @@
-import type { ExportFormat } from "../../connect/format/index.js";
-import { exportFormat, exportFormats } from "../../connect/format/index.js";
+import { type ExportFormat, exportFormat, exportFormats } from "../../connect/format/index.js";
 import { writeWhole } from "../../evidence/dossier/index.js";
 import type { Found, Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
@@ -8,7 +7,7 @@ import type { Shell } from "../shell.js";
 import { count, table } from "../text.js";
 
 /** `rath export SESSION`: lines of the record, or what another system reads. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   if (input.options.list === true) return list(shell);
   if (input.args.length === 0)
     throw new UsageError("Which session?", "rath export SESSION -o FILE; rath list has the names");
@@ -45,7 +44,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     const sent = await sendSpans(subject, { url: to, content });
     shell.tell({ session: one.id, format, to, ...sent });
     shell.say(`${count(sent.spans, "span")} of ${shell.id(one.id)} are with ${to}.`);
-    return 0;
+    return;
   }
   const writer: ExportFormat = await exportFormat(format);
   const written = await writer.write(subject, { content });
@@ -55,10 +54,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   shell.tell({ session: one.id, format, file: output, bytes });
   if (output !== undefined)
     shell.say(`${output}: ${shell.id(one.id)} as ${writer.title}, ${count(bytes, "byte")}.`);
-  return 0;
 }
 
-async function list(shell: Shell): Promise<number> {
+async function list(shell: Shell): Promise<void> {
   const formats = await exportFormats();
   const rows = [
     { name: "lines", title: "the record itself (docs/format.md)", extension: ".jsonl" },
@@ -66,7 +64,6 @@ async function list(shell: Shell): Promise<number> {
   ].map(({ name, title, extension }) => ({ name, title, extension }));
   shell.tell(rows);
   shell.say(table(rows.map(({ name, title, extension }) => [shell.bold(name), extension, title])));
-  return 0;
 }
 
 async function lines(
@@ -75,7 +72,7 @@ async function lines(
   found: readonly Found[],
   output: string | undefined,
   blobs: boolean,
-): Promise<number> {
+): Promise<void> {
   let facts = 0;
   async function* text(): AsyncGenerator<string> {
     for await (const line of store.export(
@@ -89,7 +86,7 @@ async function lines(
   }
   if (output === undefined) {
     for await (const line of text()) await shell.write(line);
-    return 0;
+    return;
   }
   await writeWhole(output, text());
   shell.clear();
@@ -99,5 +96,4 @@ async function lines(
     `${output}: ${count(facts, "fact")}, every byte of ${found.map(({ id, name }) => name ?? id.slice(0, 12)).join(", ")}.`,
   );
   shell.hint(`rath verify ${output} --head ${heads[0]}`);
-  return 0;
 }

@@ -8,7 +8,7 @@ import { count, plain } from "../text.js";
 import { coloured } from "./diff.js";
 
 /** `rath files SESSION`: the workspace as it was, without any sandbox. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const reference = input.args[0] as string;
   const { id } = await shell.find(reference);
@@ -22,13 +22,13 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     const bytes = await files.read(path);
     shell.tell({ path, size: bytes.length, base64: Buffer.from(bytes).toString("base64") });
     if (!shell.json) shell.streams.stdout.write(bytes);
-    return 0;
+    return;
   }
   if (input.options.patch === true) {
     const patch = await files.patchSince(withFirstFiles(session));
     shell.tell({ id: session.id, patch });
     if (!shell.json) await shell.write(coloured(shell, patch));
-    return 0;
+    return;
   }
   const to = textOption(input, "to");
   const paths = await files.paths();
@@ -36,13 +36,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     await files.checkout(resolve(to));
     shell.tell({ id: session.id, tree: await files.tree(), files: paths.length, to: resolve(to) });
     shell.say(`${count(paths.length, "file")} of ${shell.id(session.id)} are in ${to}.`);
-    return 0;
+    return;
   }
   shell.tell({ id: session.id, tree: await files.tree(), paths });
   if (paths.length === 0) shell.say("This session has no files.");
   else if (!shell.json) await shell.write(`${paths.map(plain).join("\n")}\n`);
   if (paths.length > 0) shell.hint(`rath files ${reference} --to FOLDER`, `rath files ${reference} --patch`);
-  return 0;
 }
 
 /** The session that files first came into. */

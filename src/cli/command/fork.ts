@@ -8,7 +8,7 @@ import { describe, quoted } from "../text.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
 
 /** `rath fork SESSION`: a branch from any point, under a name of its own. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const reference = input.args[0] as string;
   const found = await shell.find(reference);
@@ -30,13 +30,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   shell.say(
     `${shell.bold(name)} ${shell.id(session.id)} goes on from ${shell.id(at)}: ${describe(point.fact, 80)}`,
   );
-  if (shell.json || shell.quiet) return 0;
+  if (shell.json || shell.quiet) return;
   const { nextOf } = await import("../program-note.js");
   shell.hint(
     ...(await nextOf(store, point, name)),
     `rath diff ${quoted(found.name ?? reference)} ${quoted(name)}`,
   );
-  return 0;
 }
 
 function freeForkName(store: Store, base: string): Promise<string> {

@@ -7,7 +7,7 @@ import { count } from "../text.js";
 import { logOf } from "./checkpoint.js";
 
 /** `rath gc`: removes what no name leads to. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const dryRun = input.options.dryRun === true;
   const forget = textsOption(input, "forget");
@@ -53,5 +53,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.say(`${count(spared, "blob")} that nothing leads to are of today, and stay until tomorrow.`);
   if (dryRun && forget.length > 0)
     shell.say(`Facts that only ${forget.join(", ")} leads to are not counted: a dry run forgets no name.`);
-  return 0;
 }

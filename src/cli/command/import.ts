@@ -1,7 +1,12 @@
 import { open, readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
-import type { Imported, Source } from "../../connect/format/index.js";
-import { formatOf, importFormat, importFormats } from "../../connect/format/index.js";
+import {
+  formatOf,
+  type Imported,
+  importFormat,
+  importFormats,
+  type Source,
+} from "../../connect/format/index.js";
 import { digestOf, type FactId, RecordError } from "../../session/index.js";
 import { readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
@@ -68,11 +73,7 @@ async function list(shell: Shell): Promise<number> {
   return 0;
 }
 
-async function take(
-  shell: Shell,
-  file: string,
-  input: Input,
-): Promise<{ readonly format: string; readonly sessions: readonly Taken[]; readonly unproved?: number }> {
+async function take(shell: Shell, file: string, input: Input) {
   const store = await shell.store();
   const name = textOption(input, "name");
   if (name !== undefined && isKeptByRuntime(name)) throw keptByRuntime(name);
@@ -167,12 +168,7 @@ async function ownFormatOf(file: string): Promise<"lines" | "bundle" | "folder" 
   }
 }
 
-async function keep(
-  shell: Shell,
-  store: Store,
-  imported: readonly Imported[],
-  name: string | undefined,
-): Promise<readonly Taken[]> {
+async function keep(shell: Shell, store: Store, imported: readonly Imported[], name: string | undefined) {
   const sessions: Taken[] = [];
   for (const one of imported) {
     const known = await store.has(one.session.id);
@@ -187,11 +183,7 @@ async function keep(
 }
 
 /** Gives a session a name that is free, or the one that it has. */
-async function named(
-  store: Store,
-  id: FactId,
-  wanted: string,
-): Promise<{ readonly name: string; readonly id: FactId }> {
+async function named(store: Store, id: FactId, wanted: string) {
   // Names of others may look like those that the runtime keeps for itself, and are not theirs to choose.
   const stem = isKeptByRuntime(wanted) ? `imported/${wanted}` : wanted;
   for (let number = 1; ; number += 1) {

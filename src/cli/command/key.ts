@@ -9,7 +9,7 @@ import { plain, table } from "../text.js";
 const ACTIONS = ["new", "list", "show", "trust"];
 
 /** `rath key`: makes keys, lists them, prints public ones, and takes in those of others. A private key is never printed. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [action = "list", what, more] = input.args;
   const ring = new KeyRing(shell.config);
   if (more !== undefined || (action === "list" && what !== undefined))
@@ -36,7 +36,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.say(`The key ${shell.bold(key.label)} is made. Its private half stays in ${ring.folder}.`);
     shell.say(`Others verify with its public half: ${key.text}`);
     shell.hint("rath checkpoint", "rath sign SESSION");
-    return 0;
+    return;
   }
   if (action === "trust") {
     const key = ring.trust(existsSync(what) ? readFileSync(what, "utf8") : what);
@@ -44,7 +44,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.say(
       `Signatures of ${shell.bold(key.label)} count from now on. Compare the id on another way: ${key.id}`,
     );
-    return 0;
+    return;
   }
   const found = ring.list().filter(({ key }) => [key.name, key.label, key.id].includes(what));
   const [one] = found;
@@ -60,10 +60,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     );
   shell.tell({ name: one.key.name, id: one.key.id, public: one.key.text, own: one.own });
   shell.say(one.key.text);
-  return 0;
 }
 
-function list(shell: Shell, ring: KeyRing): number {
+function list(shell: Shell, ring: KeyRing): void {
   const keys = ring.list();
   shell.tell(keys.map(({ key, own, file }) => ({ name: key.name, id: key.id, own, public: key.text, file })));
   if (keys.length === 0) {
@@ -73,5 +72,4 @@ function list(shell: Shell, ring: KeyRing): number {
     shell.say(
       table(keys.map(({ key, own }) => [shell.bold(key.name), key.id, own ? "your own" : "trusted"])),
     );
-  return 0;
 }

@@ -1,6 +1,7 @@
 import { isAboutTheRecord, type Status, statusIn } from "../../runtime/index.js";
-import { type Fact, type FactId, parentsOf, readFact } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
+import { type FactId, parentsOf, readFact } from "../../session/index.js";
+import type { Name, Store } from "../../store/index.js";
+import { compareText, defined } from "../../util/index.js";
 import { blobsOf } from "../blobs.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -8,7 +9,7 @@ import type { Shell } from "../shell.js";
 import { ago, count, describe, quoted, table } from "../text.js";
 
 /** `rath list`: every name, how its session came out, and what happened last. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const under = textOption(input, "under");
   const wanted = textOption(input, "status");
@@ -19,31 +20,20 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const unfinished = new Set(
     (await (await shell.rath()).unfinished()).filter(({ waiting }) => !waiting).map(({ name }) => name),
   );
-  const rows: {
-    name: string;
-    id: FactId;
+  type Row = Pick<Name, "name" | "id" | "owner"> & {
     status: Status;
     at: string;
     last: string;
-    owner?: string;
     unfinished?: true;
-  }[] = [];
+  };
+  const rows: Row[] = [];
   for (const { name, id, owner } of names) {
     const { fact, status } = await newestOf(store, id);
-    if (wanted === undefined || wanted === status)
-      rows.push({
-        name,
-        id,
-        status,
-        at: fact.at,
-        last: describe(fact, 60),
-        ...(owner !== undefined && { owner }),
-        ...(unfinished.has(name) && { unfinished: true as const }),
-      });
+    if (wanted !== undefined && wanted !== status) continue;
+    const row: Row = { name, id, status, at: fact.at, last: describe(fact, 60), ...defined({ owner }) };
+    rows.push(unfinished.has(name) ? { ...row, unfinished: true } : row);
   }
-  rows.sort((one, other) =>
-    one.at < other.at ? 1 : one.at > other.at ? -1 : one.name < other.name ? -1 : 1,
-  );
+  rows.sort((one, other) => compareText(other.at, one.at) || compareText(one.name, other.name));
   shell.tell(rows);
   if (rows.length === 0) {
     shell.say(
@@ -52,7 +42,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         : "There is no such session.",
     );
     shell.hint(names.length === 0 ? "rath demo" : "rath list");
-    return 0;
+    return;
   }
   const now = Date.now();
   if (!shell.json)
@@ -67,7 +57,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     ...(waiting > 0 ? [`rath pending   # ${count(waiting, "session")} waiting for somebody`] : []),
     `rath log ${quoted(first?.name ?? "")}`,
   );
-  return 0;
 }
 
 /** Names that a run has for its own use while it is under way. */
@@ -83,10 +72,7 @@ export function keptByRuntime(name: string): UsageError {
 }
 
 /** The newest fact of a session that is about its work, and how the run came out that it ends. */
-export async function newestOf(
-  store: Store,
-  id: FactId,
-): Promise<{ readonly fact: Fact; readonly status: Status }> {
+export async function newestOf(store: Store, id: FactId) {
   for (let place = id; ; ) {
     const line = (await store.line(place)) as string;
     const fact = readFact(line, await blobsOf(store, line));

@@ -9,7 +9,7 @@ import { isStep } from "../step.js";
 import { describe, plain } from "../text.js";
 
 /** `rath log SESSION`: the history as a graph, newest first, as far as somebody reads. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const { id: head } = await shell.find(input.args[0] as string);
   const most = countOption(input, "number") ?? Number.POSITIVE_INFINITY;
@@ -57,5 +57,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       shell.dim(`${left} facts of bookkeeping are left out: rath log ${input.args[0]} --all\n`),
     );
   await out?.end();
-  return 0;
 }

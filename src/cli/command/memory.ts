@@ -21,7 +21,7 @@ const ACTIONS = ["list", "show", "search", "why", "influence", "revoke"];
 const STATUSES = ["live", "held", "revoked", "expired", "merged"] as const;
 
 /** `rath memory …`: what is remembered, where it is from, what came of it, and taking it back. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [action = "list", ...rest] = input.args;
   try {
     switch (action) {
@@ -36,14 +36,14 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         shell.tell({ ...answer, nodes: [...answer.nodes.values()] });
         shell.say(plain(whyText(answer)).trimEnd());
         shell.hint(`rath memory influence ${answer.memory.slice(0, 12)}`);
-        return 0;
+        return;
       }
       case "influence": {
         const answer = await influence(await shell.store(), await memoryOf(shell, rest[0]));
         shell.tell(answer);
         shell.say(plain(influenceText(answer)).trimEnd());
         shell.hint(`rath memory revoke ${answer.memory.slice(0, 12)} --why '…'`);
-        return 0;
+        return;
       }
       case "revoke":
         return await takeBack(shell, input, rest[0]);
@@ -83,7 +83,7 @@ async function spaceOf(shell: Shell, given: string | undefined): Promise<Space> 
   return memory({ name, scope: "cli:rath" }).open(await shell.store());
 }
 
-async function list(shell: Shell): Promise<number> {
+async function list(shell: Shell): Promise<void> {
   const rows: { space: string; head?: string; counts: { [status: string]: number } }[] = [];
   for (const name of await spaces(shell)) {
     const space = await spaceOf(shell, name);
@@ -107,15 +107,10 @@ async function list(shell: Shell): Promise<number> {
       ),
     );
   if (rows[0] !== undefined) shell.hint(`rath memory show ${rows[0].space}`);
-  return 0;
 }
 
 /** The space that has a memory. */
-async function holderOf(
-  shell: Shell,
-  id: string,
-  given: string | undefined,
-): Promise<{ space: Space; found: Memory }> {
+async function holderOf(shell: Shell, id: string, given: string | undefined) {
   for (const name of await spaces(shell)) {
     const space = await spaceOf(shell, name);
     const found = await space.get(id);
@@ -131,7 +126,7 @@ async function viewOf(shell: Shell, input: Input, name: string | undefined): Pro
   return at === undefined ? space : space.at(await (await shell.store()).resolve(at));
 }
 
-async function show(shell: Shell, input: Input, what: string | undefined): Promise<number> {
+async function show(shell: Shell, input: Input, what: string | undefined): Promise<void> {
   const known = await spaces(shell);
   if (what !== undefined && !known.includes(what) && /^[0-9a-f]{6,64}$/.test(what)) {
     const id = await memoryOf(shell, what);
@@ -139,7 +134,7 @@ async function show(shell: Shell, input: Input, what: string | undefined): Promi
     shell.tell(found);
     shell.say(memoryText(shell, found));
     shell.hint(`rath memory why ${id.slice(0, 12)}`, `rath memory influence ${id.slice(0, 12)}`);
-    return 0;
+    return;
   }
   const view = await viewOf(shell, input, what ?? textOption(input, "space"));
   const memories = await view.list({ within: true, statuses: STATUSES });
@@ -149,12 +144,11 @@ async function show(shell: Shell, input: Input, what: string | undefined): Promi
   if (memories.length > MOST) shell.say(shell.dim(`… ${memories.length - MOST} more: --json gives all`));
   const [first] = memories;
   if (first !== undefined) shell.hint(`rath memory why ${first.id.slice(0, 12)}`);
-  return 0;
 }
 
 const MOST = 200;
 
-async function search(shell: Shell, input: Input, words: string): Promise<number> {
+async function search(shell: Shell, input: Input, words: string): Promise<void> {
   if (words.trim() === "")
     throw new UsageError("There is nothing to look for.", "rath memory search rounding errors");
   const view = await viewOf(shell, input, textOption(input, "space"));
@@ -165,10 +159,9 @@ async function search(shell: Shell, input: Input, words: string): Promise<number
   for (const { memory: one, score } of found) shell.say(`${score.toFixed(2)}  ${memoryText(shell, one)}`);
   const [first] = found;
   if (first !== undefined) shell.hint(`rath memory why ${first.memory.id.slice(0, 12)}`);
-  return 0;
 }
 
-async function takeBack(shell: Shell, input: Input, what: string | undefined): Promise<number> {
+async function takeBack(shell: Shell, input: Input, what: string | undefined): Promise<void> {
   const reason = textOption(input, "why");
   if (reason === undefined)
     throw new UsageError(
@@ -186,7 +179,6 @@ async function takeBack(shell: Shell, input: Input, what: string | undefined): P
     `${shell.id(id)} is no longer recalled. ${count(reached.totals.reads, "reading")} of it, ${count(reached.totals.decisions, "decision")} after them.`,
   );
   shell.hint(`rath memory influence ${id.slice(0, 12)}`);
-  return 0;
 }
 
 async function memoryOf(shell: Shell, given: string | undefined): Promise<string> {

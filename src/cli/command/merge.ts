@@ -28,7 +28,7 @@ async function requireMergeable(rath: Rath, merged: Session, sides: readonly str
 }
 
 /** `rath merge A B`: conversation and evidence come together, and then the files. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [ours, theirs] = await Promise.all(input.args.map((reference) => shell.find(reference)));
   if (ours === undefined || theirs === undefined) throw new TypeError("merge takes two sessions");
   const rath = await shell.rath();
@@ -71,5 +71,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     `${shell.bold(name)} ${shell.id(session.id)} ${went} (${count(branches, "fork")} in its history).`,
   );
   shell.hint(`rath log ${name}`, `rath verify ${name}`);
-  return 0;
 }

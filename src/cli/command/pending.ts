@@ -5,7 +5,7 @@ import { plain, quoted } from "../text.js";
 import { isKeptByRuntime, newestOf } from "./list.js";
 
 /** `rath pending [SESSION]`: what one run waits for, or all of them. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [reference] = input.args;
   const rath = await shell.rath();
   const waiting: Waiting[] = [];
@@ -36,5 +36,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     last = one.session;
     shell.say(waitingText(shell, one));
   }
-  return 0;
 }

@@ -5,7 +5,7 @@ import type { Shell } from "../shell.js";
 import { logOf } from "./checkpoint.js";
 
 /** `rath prove SESSION`: that its newest fact is in the newest checkpoint, and with it its whole history. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [reference = ""] = input.args;
   const { id } = await shell.find(reference);
   const proved = logOf(shell).prove(id);
@@ -14,29 +14,19 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       "proof-refused",
       `Cannot prove ${id.slice(0, 12)}: it is in no checkpoint.`,
       "make one first: rath checkpoint",
-      {
-        data: { id },
-      },
+      { data: { id } },
     );
   const { proof, checkpoint } = proved;
   const text =
     input.options.standard === true ? writeStandardProof(proof, checkpoint.root) : writeProof(proof);
   const output = textOption(input, "output");
   if (output !== undefined) writeFileSync(output, text);
-  shell.tell({
-    id,
-    index: proof.index,
-    size: proof.size,
-    bytes: Buffer.byteLength(text),
-    proof: text,
-    ...(output && { file: output }),
-  });
+  const { index, size } = proof;
+  const bytes = Buffer.byteLength(text);
+  shell.tell({ id, index, size, bytes, proof: text, ...(output && { file: output }) });
   if (output === undefined) shell.say(text.trimEnd());
   else {
-    shell.say(
-      `The fact ${shell.id(id)} is number ${proof.index} of ${proof.size}: ${Buffer.byteLength(text)} bytes in ${output}.`,
-    );
+    shell.say(`The fact ${shell.id(id)} is number ${index} of ${size}: ${bytes} bytes in ${output}.`);
     shell.hint(`rath verify --proof ${output} ${id}`);
   }
-  return 0;
 }

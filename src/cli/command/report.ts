@@ -7,7 +7,7 @@ import type { Shell } from "../shell.js";
 import { count, plain } from "../text.js";
 
 /** `rath report`: a row for each duty of a law, with the facts or the gap. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const store = await shell.store();
   const names = await shell.called(input.args);
   const report = await actReport(store, names.length === 0 ? undefined : names, {
@@ -28,7 +28,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     await writeFile(file, text);
   }
   shell.tell(report);
-  if (shell.json) return 0;
+  if (shell.json) return;
   if (file === undefined) await shell.write(plain(reportText(report)));
   const open = report.rows.filter(({ standing }) => standing === "gap" || standing === "partly").length;
   if (file !== undefined)
@@ -41,5 +41,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       ? ['rath retention set --profile eu-ai-act --basis "AI Act, Article 19(1)"']
       : []),
   );
-  return 0;
 }

@@ -10,7 +10,7 @@ import { count, oneLine } from "../text.js";
 const DAYS: { readonly [profile: string]: number } = { "eu-ai-act": 184, "sysc-9.1": 1_827 };
 
 /** `rath retention`: how long content must stay. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const folder = retentionFolder(await shell.store());
   if (folder === undefined)
     throw new UsageError(
@@ -31,7 +31,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (floor === undefined) {
     shell.say("No floor is set: content may be erased at any time.");
     shell.hint('rath retention set --profile eu-ai-act --basis "AI Act, Article 19(1)"');
-    return 0;
+    return;
   }
   shell.say(
     floor.days === 0
@@ -41,7 +41,6 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   shell.say(`basis: ${oneLine(floor.basis, 200)}; set by ${oneLine(floor.by)} at ${oneLine(floor.at)}`);
   for (const { days: was, basis, by, at } of floor.before ?? [])
     shell.say(`before: ${count(was, "day")}, ${oneLine(basis, 200)}; by ${oneLine(by)} at ${oneLine(at)}`);
-  return 0;
 }
 
 async function set(shell: Shell, folder: string, input: Input, given: string | undefined): Promise<void> {

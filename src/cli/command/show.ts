@@ -6,14 +6,14 @@ import type { Shell } from "../shell.js";
 import { brief, count, describe, jsonOf, plain, table } from "../text.js";
 
 /** `rath show SESSION`: what a session is about and how it stands; of an id, the fact in full. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const reference = input.args[0] as string;
   const found = await shell.find(reference);
   const isSession = found.name !== undefined && input.options.fact !== true;
   return isSession ? showSession(shell, found.id, found.name, input) : showFact(shell, found.id);
 }
 
-async function showFact(shell: Shell, id: string): Promise<number> {
+async function showFact(shell: Shell, id: string): Promise<void> {
   const store = await shell.store();
   const line = (await store.line(id)) as string;
   const fact = readFact(line, await blobsOf(store, line));
@@ -40,15 +40,9 @@ async function showFact(shell: Shell, id: string): Promise<number> {
     `rath log ${id.slice(0, 12)}`,
     `rath fork ${id.slice(0, 12)} --name NAME`,
   );
-  return 0;
 }
 
-async function showSession(
-  shell: Shell,
-  id: string,
-  name: string | undefined,
-  input: Input,
-): Promise<number> {
+async function showSession(shell: Shell, id: string, name: string | undefined, input: Input): Promise<void> {
   const store = await shell.store();
   const session = await store.load(id);
   const status = statusOf(session);
@@ -76,7 +70,8 @@ async function showSession(
     validations: reports ?? [],
     messages: session.recent(most),
   });
-  if (shell.json) return 0;
+  if (shell.json) return;
+  const waits = session.pending.map((one) => brief(one.what)).join(", ");
   shell.say(`${shell.bold(name ?? id)} ${shell.yellow(id)}`);
   shell.say(
     table([
@@ -85,9 +80,7 @@ async function showSession(
       ...(branches === undefined ? [] : [["branches", branches.map(plain).join(", ")]]),
       ["used", `${count(usage.calls, "model call")}, ${usage.input} tokens in, ${usage.output} out`],
       ...(session.placement === undefined ? [] : [["placed on", plain(session.placement.sandbox)]]),
-      ...(session.pending.length === 0
-        ? []
-        : [["waits for", session.pending.map((one) => brief(one.what)).join(", ")]]),
+      ...(waits === "" ? [] : [["waits for", waits]]),
     ]),
   );
   for (const fact of reports ?? [])
@@ -96,7 +89,6 @@ async function showSession(
   for (const message of session.recent(most)) shell.say(messageText(shell, message));
   if (status === "waiting") shell.hint(`rath pending ${name}`);
   else shell.hint(`rath log ${name}`, `rath dossier ${name} -o ${brief(name)}.html`, `rath verify ${name}`);
-  return 0;
 }
 
 function branchesOf(session: Session): readonly string[] | undefined {

@@ -3,7 +3,7 @@ import { byOption, type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
 
 /** `rath sign SESSION`: one fact more, which vouches for all before it. The name moves on to it. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const [reference = ""] = input.args;
   const key = new KeyRing(shell.config).signer(textOption(input, "sign"));
   const { id, name } = await shell.find(reference);
@@ -15,5 +15,4 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   // Without a name nothing leads to it, and it would be collected.
   if (name === undefined) shell.say(`No name moved, since none was given: ${saved}`);
   shell.hint(`rath verify ${name ?? saved.slice(0, 12)}`);
-  return 0;
 }

@@ -1,10 +1,8 @@
 import { readFileSync, statSync } from "node:fs";
 import {
-  type Checkpoint,
   CheckpointMemory,
   checkInclusion,
   KeyRing,
-  type PublicKey,
   readCheckpoint,
   readProof,
   readPublicKey,
@@ -42,7 +40,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   else refuse(input, ["head"], "a session or a store");
   try {
     const report = isFile
-      ? await file(shell, input, what, keys, given)
+      ? await verifyFile(what, {
+          keys,
+          signedBy: given,
+          heads: textsOption(input, "head"),
+          progress: shell.reading("lines"),
+        })
       : what === undefined
         ? await store(shell, input, keys)
         : await session(shell, input, what, keys);
@@ -70,21 +73,6 @@ const NOTHING: Verified = {
   signatures: [],
   notices: [],
 };
-
-function file(
-  shell: Shell,
-  input: Input,
-  path: string,
-  keys: Keys,
-  given: readonly PublicKey[],
-): Promise<VerifiedFile> {
-  return verifyFile(path, {
-    keys,
-    signedBy: given,
-    heads: textsOption(input, "head"),
-    progress: shell.reading("lines"),
-  });
-}
 
 async function store(shell: Shell, input: Input, keys: Keys): Promise<Verified> {
   refuse(input, ["with"], "a whole store");
@@ -139,12 +127,7 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
 }
 
 /** Runs the program on its tape: the id that it ends in, or the erasure in its way. Later facts about the record are not part of the run. */
-async function replay(
-  shell: Shell,
-  id: FactId,
-  reference: string,
-  file: string,
-): Promise<FactId | RathError> {
+async function replay(shell: Shell, id: FactId, reference: string, file: string) {
   const { requireProgram } = await import("./resume.js");
   let ended = await (await shell.store()).load(id);
   while (ABOUT_THE_RECORD.includes(ended.fact.type) && ended.parents[0] !== undefined)
@@ -164,11 +147,7 @@ async function replay(
 
 const ABOUT_THE_RECORD: readonly FactType[] = ["head-sign", "content-erase"];
 
-function checkpointsOf(
-  shell: Shell,
-  input: Input,
-  identity?: string,
-): { given: readonly Checkpoint[]; remembered: ReturnType<CheckpointMemory["of"]> } {
+function checkpointsOf(shell: Shell, input: Input, identity?: string) {
   const given = textsOption(input, "checkpoint").map((path) => readCheckpoint(readText(path, "checkpoint")));
   const remembered = new CheckpointMemory(shell.config).of(
     homeOf(shell),
@@ -186,11 +165,7 @@ function verifyProof(shell: Shell, path: string, what: string | undefined, keys:
     );
   const proof = readProof(readText(path, "proof"));
   const id = /^[0-9a-f]{64}$/.test(what) ? what : digestOf(readText(what, "line").replace(/\n$/, ""));
-  const { included, problem, signers } = checkInclusion(proof, id, [
-    ...(keys.own ?? []),
-    ...(keys.trusted ?? []),
-    ...(keys.given ?? []),
-  ]);
+  const { included, problem, signers } = checkInclusion(proof, id, Object.values(keys).flat());
   const { origin, index, size } = proof;
   shell.tell({
     intact: included,
@@ -274,11 +249,7 @@ function newestOf(checkpoints: readonly CheckpointReport[]): readonly Checkpoint
   return [...newest.values()];
 }
 
-function signatureText(
-  shell: Shell,
-  { of, key, by, at, verdict, standing }: Signature,
-  intact: boolean,
-): string {
+function signatureText(shell: Shell, { of, key, by, at, verdict, standing }: Signature, intact: boolean) {
   const who = `${oneLine(by, 60)} with ${oneLine(key, 60)} (${standingText(standing)}) at ${oneLine(at, 40)}`;
   // A signature covers an id. It says nothing about a record that no longer fits that id.
   if (verdict === "good" && !intact)

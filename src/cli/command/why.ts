@@ -19,7 +19,7 @@ import type { Shell } from "../shell.js";
 import { plain } from "../text.js";
 
 /** `rath why`: asks the record, and shows what proves the answer. */
-export async function run(shell: Shell, input: Input): Promise<number> {
+export async function run(shell: Shell, input: Input): Promise<void> {
   const question = questionOf(input);
   limitOf(input);
   const store = await shell.store();
@@ -36,10 +36,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const answer =
     ref === undefined || at === ref ? asked : { ...asked, question: asked.question.replace(at, () => ref) };
   shell.tell(answer);
-  if (shell.json) return 0;
+  if (shell.json) return;
   await shell.write(plain(answerText(answer, { columns: shell.columns })));
   shell.hint(...nextOf(answer, ref, question).map(plain));
-  return 0;
 }
 
 type Question = "branch" | "step" | "memory" | "saw" | "file" | "approvals" | "between" | "by" | "ifFalse";
@@ -77,14 +76,10 @@ type Ask = (
 ) => Promise<Answer>;
 
 const ASK: { readonly [question in Question]: Ask } = {
-  branch: (store, at, input) => {
-    return whichBranch(store, at, defined({ message: textOption(input, "message") }));
-  },
-  step: async (store, at, input, place) => whatStep(store, at, await place(textOption(input, "step") ?? "")),
-  memory: async (store, at, input, place) =>
-    whichMemory(store, at, await place(textOption(input, "step") ?? "")),
-  saw: async (store, at, input, place) =>
-    whatModelSaw(store, at, await place(textOption(input, "step") ?? "")),
+  branch: (store, at, input) => whichBranch(store, at, defined({ message: textOption(input, "message") })),
+  step: atStep(whatStep),
+  memory: atStep(whichMemory),
+  saw: atStep(whatModelSaw),
   file: (store, at, input) => {
     const [, path, line] = /^(.*?)(?::(\d{1,9}))?$/s.exec(textOption(input, "file") ?? "") ?? [];
     return whichCall(store, at, path ?? "", {
@@ -105,6 +100,10 @@ const ASK: { readonly [question in Question]: Ask } = {
     whatDid(store, textOption(input, "by") ?? "", { ...limitOf(input), ...(at !== "" && { names: [at] }) }),
   ifFalse: (store, _at, input) => ifFalse(store, textOption(input, "ifFalse") ?? "", limitOf(input)),
 };
+
+function atStep(ask: (store: Store, at: string, step: string) => Promise<Answer>): Ask {
+  return async (store, at, input, place) => ask(store, at, await place(textOption(input, "step") ?? ""));
+}
 
 function limitOf(input: Input): { readonly limit?: number } {
   return defined({ limit: countOption(input, "limit") });

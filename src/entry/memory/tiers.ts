@@ -1,5 +1,4 @@
-export { consolidate } from "../../memory/care/consolidate.js";
-export { consolidating } from "../../memory/care/consolidating.js";
+export { consolidate, consolidating } from "../../memory/care/consolidate.js";
 export { forget, forgetting } from "../../memory/care/forget.js";
 export { memoryFiles } from "../../memory/files/files.js";
 export { importTrials, type RecordedTrial } from "../../memory/reflexion/import.js";

@@ -81,22 +81,23 @@ export class Telling {
     return deedOf(fact, this.#erasures, most);
   }
 
-  /** A sentence, and the facts that prove it. */
-  claim(text: string, first: FactId, ...more: readonly FactId[]): void {
+  /** A sentence, after the facts that prove it: telling.claim`${[id]} …`. */
+  claim(literals: TemplateStringsArray, [first, ...more]: Named, ...words: readonly unknown[]): void {
     const others = new Set(more);
     others.delete(first);
+    const text = String.raw({ raw: literals }, "", ...words).slice(1);
     this.#claims.push({ text: sentence(text), facts: [first, ...others] });
   }
 
   /** Something that the record cannot say. */
-  gap(text: string): void {
-    const told = sentence(text);
-    if (!this.#gaps.includes(told)) this.#gaps.push(told);
+  gap(literals: TemplateStringsArray, ...words: readonly unknown[]): void {
+    const text = sentence(String.raw({ raw: literals }, ...words));
+    if (!this.#gaps.includes(text)) this.#gaps.push(text);
   }
 
   /** The number of things that are counted and not told. */
   left(count: number, one: string, rest: string): void {
-    if (count > 0) this.gap(`${many(count, one)} ${rest}`);
+    if (count > 0) this.gap`${many(count, one)} ${rest}`;
   }
 
   async done(detail?: Json): Promise<Answer> {
@@ -105,7 +106,7 @@ export class Telling {
     for (const id of ids) {
       const proof = await this.#proof(id);
       if (proof !== undefined) facts.push(proof);
-      else this.gap(`The fact ${id.slice(0, 12)} is named and is not in this store.`);
+      else this.gap`The fact ${id.slice(0, 12)} is named and is not in this store.`;
     }
     return {
       question: this.#question,
@@ -123,15 +124,9 @@ export class Telling {
     const { fact, line } = found;
     const { type, at, by, run } = fact;
     const branch = await this.reader.branch(id);
-    return {
-      id,
-      type,
-      at,
-      by,
-      ...defined({ run, branch }),
-      excerpt: brief(this.deed(fact), 240),
-      ...(line.length <= LONGEST_LINE && { line }),
-    };
+    const excerpt = brief(this.deed(fact), 240);
+    const whole = line.length <= LONGEST_LINE ? line : undefined;
+    return { id, type, at, by, ...defined({ run, branch }), excerpt, ...defined({ line: whole }) };
   }
 }
 

@@ -1,6 +1,5 @@
 import { answerName, type Recorded as Run, recordedRun } from "../../runtime/index.js";
-import type { FactId } from "../../session/index.js";
-import { typeOf } from "../../session/index.js";
+import { type FactId, factTypes, typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
@@ -51,56 +50,33 @@ export async function whoApproved(
     }
   }
   const run = await recordedRun(store, head);
-  if (asked.size === 0) telling.claim(`Nobody was asked to approve anything up to ${short(head)}.`, head);
+  if (asked.size === 0) telling.claim`${[head]} Nobody was asked to approve anything up to ${short(head)}.`;
   for (const one of asked.values()) await tellAsked(telling, one, run);
   telling.left(more, "more question", `${were(more)} asked and not told here.`);
   return telling.done({ questions: asked.size + more });
 }
 
-async function tellAsked(
-  telling: Telling,
-  { ask, gives, cancel }: Asked,
-  run: Run | undefined,
-): Promise<void> {
+async function tellAsked(telling: Telling, { ask, gives, cancel }: Asked, run: Run | undefined) {
   const { of, expires } = ask.fact;
   const call = of === undefined ? undefined : await telling.reader.fact(of);
   if (call !== undefined)
-    telling.claim(
-      `${call.fact.by} wanted to call ${telling.plain((call.fact as { name?: string }).name ?? call.fact.type)} (${short(call.id)}).`,
-      call.id,
-      ask.id,
-    );
+    telling.claim`${[call.id, ask.id]} ${call.fact.by} wanted to call ${telling.plain((call.fact as { name?: string }).name ?? call.fact.type)} (${short(call.id)}).`;
   const waiting =
     gives.length > 0 || cancel !== undefined ? undefined : await answerTo(telling.reader, ask, run);
   tellAsk(telling, ask, waiting === undefined ? gives : [waiting]);
   if (waiting !== undefined)
-    telling.claim(
-      "The run has not taken that answer in yet: it does when it is resumed.",
-      waiting.id,
-      ask.id,
-    );
+    telling.claim`${[waiting.id, ask.id]} The run has not taken that answer in yet: it does when it is resumed.`;
   if (gives.length > 0 || waiting !== undefined) return;
   if (cancel === undefined) {
-    telling.claim(
-      `Nobody has answered it${expires === undefined ? "" : `; it can be answered until ${telling.plain(expires)}`}.`,
-      ask.id,
-    );
-  } else
-    telling.claim(
-      cancel.fact.late === true
-        ? `Nobody answered in time: it expired at ${cancel.fact.at}.`
-        : `It was withdrawn at ${cancel.fact.at}${telling.because(cancel.fact.why)}.`,
-      cancel.id,
-      ask.id,
-    );
+    telling.claim`${[ask.id]} Nobody has answered it${expires === undefined ? "" : `; it can be answered until ${telling.plain(expires)}`}.`;
+  } else if (cancel.fact.late === true)
+    telling.claim`${[cancel.id, ask.id]} Nobody answered in time: it expired at ${cancel.fact.at}.`;
+  else
+    telling.claim`${[cancel.id, ask.id]} It was withdrawn at ${cancel.fact.at}${telling.because(cancel.fact.why)}.`;
 }
 
 /** An answer lies beside the record until the run takes it in. Runs and what-ifs that wait for the same have each their own. */
-async function answerTo(
-  reader: Reader,
-  ask: Said<"approval-ask">,
-  run: Run | undefined,
-): Promise<Said<"approval-give"> | undefined> {
+async function answerTo(reader: Reader, ask: Said<"approval-ask">, run: Run | undefined) {
   const nonce = run?.fact.from === undefined ? ask.fact.run : run.nonce;
   const lies = nonce === undefined ? undefined : await reader.store.head(answerName(nonce, ask.id));
   const found = lies === undefined ? undefined : await reader.fact(lies);
@@ -110,7 +86,7 @@ async function answerTo(
     : undefined;
 }
 
-const TYPES: ReadonlySet<string> = new Set(["approval-ask", "approval-give", "wait-cancel"]);
+const TYPES: ReadonlySet<string> = factTypes("approval-ask approval-give wait-cancel");
 
 async function* approvalFacts(reader: Reader, head: FactId): AsyncGenerator<Recorded> {
   for await (const lines of reader.store.lines(head))

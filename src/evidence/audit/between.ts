@@ -1,5 +1,4 @@
-import type { FactId } from "../../session/index.js";
-import { typeOf } from "../../session/index.js";
+import { type FactId, factTypes, typeOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
@@ -20,16 +19,10 @@ export type BetweenOptions = {
 };
 
 /** Facts of bookkeeping that are rarely of interest. */
-const DULL: ReadonlySet<string> = new Set([
-  "module-enter",
-  "module-exit",
-  "agent-configure",
-  "effect-start",
-  "workspace-read",
-  "answer-take",
-  "sandbox-suspend",
+const DULL: ReadonlySet<string> = factTypes(
+  "module-enter module-exit agent-configure effect-start workspace-read answer-take sandbox-suspend",
   "sandbox-resume",
-]);
+);
 
 const KNOWN = optionNames<BetweenOptions>()("from to limit all now");
 
@@ -69,20 +62,17 @@ export async function whatHappened(store: Store, ref: string, options: BetweenOp
       else kept.add({ time, id, line });
     }
   const total = kept.count + dull;
-  telling.claim(
-    total === 0
-      ? `Nothing that ${short(head)} knows of happened in that time.`
-      : `${many(total, "fact")} of ${short(head)} ${total === 1 ? "is" : "are"} from that time.`,
-    head,
-  );
+  if (total === 0) telling.claim`${[head]} Nothing that ${short(head)} knows of happened in that time.`;
+  else
+    telling.claim`${[head]} ${many(total, "fact")} of ${short(head)} ${total === 1 ? "is" : "are"} from that time.`;
   for (const { id, line } of kept.values) {
     const { fact } = await telling.reader.read(id, line);
-    telling.claim(`At ${fact.at}, ${fact.by} ${telling.deed(fact)}.`, id);
+    telling.claim`${[id]} At ${fact.at}, ${fact.by} ${telling.deed(fact)}.`;
   }
   telling.left(kept.more, "more fact", `of that time ${kept.more === 1 ? "is" : "are"} not told here.`);
   telling.left(dull, "fact", `of bookkeeping ${dull === 1 ? "is" : "are"} counted and not told.`);
   telling.left(timeless, "fact", `${timeless === 1 ? "tells" : "tell"} no time that can be read.`);
-  telling.gap("Times are what the writers' clocks said; ids prove the order of facts, not the hour.");
+  telling.gap`Times are what the writers' clocks said; ids prove the order of facts, not the hour.`;
   return telling.done({ counts, total });
 }
 

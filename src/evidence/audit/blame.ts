@@ -1,6 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { Trees } from "../../sandbox/index.js";
-import { changedLines, entryAt, linesOf, namesOf } from "../../sandbox/index.js";
+import { changedLines, entryAt, linesOf, namesOf, type Trees } from "../../sandbox/index.js";
 import {
   BeyondHorizonError,
   type Digest,
@@ -64,11 +63,7 @@ export async function blame(session: Session, trees: Trees, path: string): Promi
 }
 
 /** Goes back to the fact that changed the file last, and on from there with the lines that it did not write. */
-async function step(
-  { node: from, lines }: Trail,
-  files: Files,
-  facts: Map<number, FactId>,
-): Promise<Trail[]> {
+async function step({ node: from, lines }: Trail, files: Files, facts: Map<number, FactId>) {
   let node = from;
   const now = await files.entry(node.files.tree);
   for (;;) {

@@ -48,19 +48,15 @@ export async function whichBranch(
     if (said !== undefined) await tellBranch(telling, head, said);
     else {
       const gatherings = gatheringsOf(head);
-      telling.claim(
-        gatherings.length === 0
-          ? `Nobody has answered anything in ${short(head.id)}: no model replied there.`
-          : `The session ${short(head.id)} has no single answer: its branches answered, and none was preferred.`,
-        head.id,
-      );
+      if (gatherings.length === 0)
+        telling.claim`${[head.id]} Nobody has answered anything in ${short(head.id)}: no model replied there.`;
+      else
+        telling.claim`${[head.id]} The session ${short(head.id)} has no single answer: its branches answered, and none was preferred.`;
       for (const gathering of gatherings) await tellGathered(telling, gathering);
     }
   } catch (error) {
     if (!(error instanceof BeyondHorizonError)) throw error;
-    telling.gap(
-      `The past before ${short(String(error.data.horizon))} was not loaded, so what lies before it was not looked at.`,
-    );
+    telling.gap`The past before ${short(String(error.data.horizon))} was not loaded, so what lies before it was not looked at.`;
   }
   return telling.done(said && { message: said.id, branch: said.branch });
 }
@@ -72,53 +68,39 @@ async function tellBranch(telling: Telling, head: Session, said: Session): Promi
   const of = fact.type === "model-reply" ? fact.of : undefined;
   const call = of === undefined ? undefined : await reader.fact(of);
   if (call?.fact.type === "model-call")
-    telling.claim(
-      `The answer ${words} was given on the branch ${branch} by the model ${call.fact.model}, asked by ${call.fact.by} at ${call.fact.at}.`,
-      said.id,
-      call.id,
-    );
+    telling.claim`${[said.id, call.id]} The answer ${words} was given on the branch ${branch} by the model ${call.fact.model}, asked by ${call.fact.by} at ${call.fact.at}.`;
   else
-    telling.claim(
-      `The words ${words} were said on the branch ${branch} by ${fact.by} at ${fact.at}.`,
-      said.id,
-    );
+    telling.claim`${[said.id]} The words ${words} were said on the branch ${branch} by ${fact.by} at ${fact.at}.`;
   const taken = fact.type === "model-reply" ? fact.from : undefined;
   if (taken !== undefined)
-    telling.claim(`The reply was taken over from another run, where it is ${short(taken)}.`, said.id, taken);
+    telling.claim`${[said.id, taken]} The reply was taken over from another run, where it is ${short(taken)}.`;
   const forked = forkOf(said);
   const fork = forked === undefined ? undefined : await reader.fact(forked);
   if (fork?.fact.type !== "branch-fork")
-    telling.claim("No fork lies before it: it is on the main line.", said.id);
+    telling.claim`${[said.id]} No fork lies before it: it is on the main line.`;
   else {
     const { by, why, at } = fork.fact;
     const [from] = fork.parents;
-    telling.claim(
-      `The branch ${branch} was begun by ${by} at ${at}${from === undefined ? "" : ` from ${short(from)}`}${telling.because(why)}.`,
-      fork.id,
-    );
+    telling.claim`${[fork.id]} The branch ${branch} was begun by ${by} at ${at}${from === undefined ? "" : ` from ${short(from)}`}${telling.because(why)}.`;
   }
-  const earlier = mergesBefore(said, ({ id }) =>
-    telling.gap(`Merges before ${short(id)} were not looked at: the past before it was not loaded.`),
+  const earlier = mergesBefore(
+    said,
+    ({ id }) =>
+      telling.gap`Merges before ${short(id)} were not looked at: the past before it was not loaded.`,
   );
   for (const merge of earlier.slice(0, MERGES))
     await tellMerge(telling, merge, adoptedSide(merge.fact, merge.parents.length), "Before it, the");
   if (earlier.length > MERGES)
-    telling.gap(
-      `${many(earlier.length - MERGES, "older merge")} before it ${earlier.length - MERGES === 1 ? "is" : "are"} not told here.`,
-    );
+    telling.gap`${many(earlier.length - MERGES, "older merge")} before it ${earlier.length - MERGES === 1 ? "is" : "are"} not told here.`;
   const way = wayTo(head, said);
   if (way === undefined) {
-    telling.claim(
-      `It is not in the past of ${short(head.id)}: it is on a line that this session does not go on from.`,
-      said.id,
-      head.id,
-    );
+    telling.claim`${[said.id, head.id]} It is not in the past of ${short(head.id)}: it is on a line that this session does not go on from.`;
     return;
   }
   const merges = way.filter(({ node }) => node.fact.type === "branch-merge");
   for (const { node, side } of merges.toReversed()) await tellMerge(telling, node, side, "After it, the");
   if (merges.length === 0)
-    telling.claim("No merge lies between it and the end: it went on as it was said.", said.id, head.id);
+    telling.claim`${[said.id, head.id]} No merge lies between it and the end: it went on as it was said.`;
   await tellLeft(telling, head, way);
 }
 
@@ -128,11 +110,7 @@ async function tellMerge(telling: Telling, merge: Session, side: number, begin: 
   const mine = merge.parents[side] as Session;
   const reason = why === undefined ? ", and the record does not say why" : `, because: ${telling.plain(why)}`;
   if (adopt === "none") {
-    telling.claim(
-      `${begin} merge ${short(merge.id)} by ${by} at ${at} gathered ${many(merge.parents.length, "branch", "branches")} and preferred none${reason}.`,
-      merge.id,
-      mine.id,
-    );
+    telling.claim`${[merge.id, mine.id]} ${begin} merge ${short(merge.id)} by ${by} at ${at} gathered ${many(merge.parents.length, "branch", "branches")} and preferred none${reason}.`;
     return;
   }
   const goesOn = isAdopted(adopt, side, merge.parents.length);
@@ -143,12 +121,7 @@ async function tellMerge(telling: Telling, merge: Session, side: number, begin: 
       : goesOn
         ? `adopted the branch ${mine.branch}`
         : `adopted the branch ${winner.branch} instead, and the words of ${mine.branch} did not go on`;
-  telling.claim(
-    `${begin} merge ${short(merge.id)} by ${by} at ${at} ${deed}${reason}.`,
-    merge.id,
-    mine.id,
-    winner.id,
-  );
+  telling.claim`${[merge.id, mine.id, winner.id]} ${begin} merge ${short(merge.id)} by ${by} at ${at} ${deed}${reason}.`;
   if (adopt === "both") return;
   for (const other of merge.parents)
     if (other !== winner && other !== mine) await tellRejected(telling, other, merge, winner);
@@ -163,18 +136,11 @@ function gatheringsOf(head: Session): readonly Session[] {
 /** The last words of each gathered branch, and the validations on it. */
 async function tellGathered(telling: Telling, gathering: Session): Promise<void> {
   const shared = goesOnFrom(gathering);
-  telling.claim(
-    `The merge ${short(gathering.id)} gathered ${many(gathering.parents.length, "branch", "branches")} and preferred none.`,
-    gathering.id,
-  );
+  telling.claim`${[gathering.id]} The merge ${short(gathering.id)} gathered ${many(gathering.parents.length, "branch", "branches")} and preferred none.`;
   for (const side of gathering.parents) {
     const words = lastWords(side);
     const own = words !== undefined && shared?.descendsFrom(words) !== true ? words : undefined;
-    telling.claim(
-      `The branch ${side.branch} ${own === undefined ? "said nothing of its own" : `ended with ${telling.quoted(contentOf(own))}`}.`,
-      gathering.id,
-      (own ?? side).id,
-    );
+    telling.claim`${[gathering.id, (own ?? side).id]} The branch ${side.branch} ${own === undefined ? "said nothing of its own" : `ended with ${telling.quoted(contentOf(own))}`}.`;
     if (shared !== undefined) tellFound(telling, side, shared);
   }
 }
@@ -183,18 +149,14 @@ async function tellGathered(telling: Telling, gathering: Session): Promise<void>
 async function tellRejected(telling: Telling, other: Session, merge: Session, ours: Session): Promise<void> {
   const words = lastWords(other);
   const own = words !== undefined && !ours.descendsFrom(words) ? words : undefined;
-  telling.claim(
-    `The branch ${other.branch} was rejected there${own === undefined ? "; it said nothing of its own" : `; its last words were ${telling.quoted(contentOf(own))}`}.`,
-    merge.id,
-    (own ?? other).id,
-  );
+  telling.claim`${[merge.id, (own ?? other).id]} The branch ${other.branch} was rejected there${own === undefined ? "; it said nothing of its own" : `; its last words were ${telling.quoted(contentOf(own))}`}.`;
   tellFound(telling, other, ours);
 }
 
 /** The validations on a side that lost. */
 function tellFound(telling: Telling, lost: Session, won: Session): void {
   for (const { id, fact } of diff(lost, won).ours)
-    if (fact.type === "validation-report") telling.claim(`On it, ${fact.by} ${telling.deed(fact)}.`, id);
+    if (fact.type === "validation-report") telling.claim`${[id]} On it, ${fact.by} ${telling.deed(fact)}.`;
 }
 
 /** Branches of the same run that were never merged: its end names them. */
@@ -203,14 +165,10 @@ async function tellLeft(telling: Telling, head: Session, way: readonly Passed[])
   for (const { node, side } of ends) {
     const others = node.parents.filter((_, place) => place !== side);
     const named = others.map((other) => `${other.branch} (${telling.deed(lastOf(other).fact, 60)})`);
-    telling.claim(
-      `${many(others.length, "other line")} of that run ${others.length === 1 ? "was" : "were"} left where ${others.length === 1 ? "it" : "they"} stood: ${row(named)}.`,
-      node.id,
-      ...others.map(({ id }) => id),
-    );
+    telling.claim`${[node.id, ...others.map(({ id }) => id)]} ${many(others.length, "other line")} of that run ${others.length === 1 ? "was" : "were"} left where ${others.length === 1 ? "it" : "they"} stood: ${row(named)}.`;
   }
   if (head.fact.type === "run-end" && head.fact.error !== undefined)
-    telling.claim("The run ended with an error after that.", head.id);
+    telling.claim`${[head.id]} The run ended with an error after that.`;
 }
 
 function lastOf(session: Session): Session {

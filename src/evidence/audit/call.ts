@@ -13,20 +13,13 @@ import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
 import { row, short } from "./words.js";
 
-/** The decisions about a call, with their authors. */
-type Decided = {
-  readonly decisions: readonly Said<"policy-decide">[];
-  readonly asks: readonly Said<"approval-ask">[];
-  readonly gives: readonly Said<"approval-give">[];
-};
-
 export type Said<Type extends Fact["type"]> = { readonly id: FactId; readonly fact: FactOf<Type> };
 
 /** How many facts behind a call are looked at for what was decided about it. */
 const ABOUT = 1_000;
 
 /** Everything that was decided about a call between it and the fact that came of it. */
-async function decidedAbout(reader: Reader, call: FactId, outcome: FactId): Promise<Decided> {
+async function decidedAbout(reader: Reader, call: FactId, outcome: FactId) {
   const decisions: Said<"policy-decide">[] = [];
   const asks: Said<"approval-ask">[] = [];
   const gives: Said<"approval-give">[] = [];
@@ -58,22 +51,15 @@ export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): P
   const of = (fact as { readonly of?: unknown }).of;
   const call = typeof of === "string" ? await reader.fact(of) : undefined;
   if (call === undefined) {
-    if (typeof of === "string") telling.gap(`The call ${short(of)} that did it is not in this store.`);
+    if (typeof of === "string") telling.gap`The call ${short(of)} that did it is not in this store.`;
     return;
   }
   const { name, input } = call.fact as { readonly name?: string; readonly input?: unknown };
-  telling.claim(
-    `The call ${short(call.id)} did it: ${call.fact.by} called ${telling.plain(name ?? call.fact.type)}${input === undefined ? "" : ` with ${telling.plain(input, 200)}`}.`,
-    call.id,
-  );
+  telling.claim`${[call.id]} The call ${short(call.id)} did it: ${call.fact.by} called ${telling.plain(name ?? call.fact.type)}${input === undefined ? "" : ` with ${telling.plain(input, 200)}`}.`;
   await tellWanted(telling, call);
   const { decisions, asks, gives } = await decidedAbout(reader, call.id, outcome);
   for (const { id, fact: decided } of decisions)
-    telling.claim(
-      `${policiesOf(decided)} decided: ${decided.verdict}${rulesOf(decided)}${Array.isArray(decided.for) ? `, on behalf of ${row(decided.for)}` : ""}${telling.because(decided.why)}.`,
-      id,
-      call.id,
-    );
+    telling.claim`${[id, call.id]} ${policiesOf(decided)} decided: ${decided.verdict}${rulesOf(decided)}${Array.isArray(decided.for) ? `, on behalf of ${row(decided.for)}` : ""}${telling.because(decided.why)}.`;
   for (const ask of asks)
     tellAsk(
       telling,
@@ -81,7 +67,7 @@ export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): P
       gives.filter(({ fact: give }) => give.of === ask.id),
     );
   if (decisions.length === 0 && asks.length === 0)
-    telling.gap(`The record has no decision of a policy and no approval about the call ${short(call.id)}.`);
+    telling.gap`The record has no decision of a policy and no approval about the call ${short(call.id)}.`;
 }
 
 /** Says what was asked and what was answered, and whether what was shown is what was agreed to. */
@@ -92,19 +78,14 @@ export function tellAsk(
 ): void {
   const { what, digest, to, rule, edited } = fact;
   const whom = to === undefined || !Array.isArray(to) || to.length === 0 ? "Anybody" : row(to);
-  telling.claim(
-    `${whom} ${Array.isArray(to) && to.length > 1 ? "were" : "was"} asked at ${fact.at}${rule === undefined ? "" : ` by the rule ${telling.plain(rule)}`} and shown ${telling.quoted(what, 400)}.`,
-    id,
-  );
+  telling.claim`${[id]} ${whom} ${Array.isArray(to) && to.length > 1 ? "were" : "was"} asked at ${fact.at}${rule === undefined ? "" : ` by the rule ${telling.plain(rule)}`} and shown ${telling.quoted(what, 400)}.`;
   if (edited !== undefined && !((edited as unknown) instanceof Withheld))
-    telling.claim(`It had been put in place of ${telling.quoted(edited.was)} by ${edited.by}.`, id);
+    telling.claim`${[id]} It had been put in place of ${telling.quoted(edited.was)} by ${edited.by}.`;
   if ((what as unknown) instanceof Withheld)
-    telling.gap(
-      `The content that ${short(id)} showed is not here, so its digest ${short(digest)} cannot be checked.`,
-    );
+    telling.gap`The content that ${short(id)} showed is not here, so its digest ${short(digest)} cannot be checked.`;
   else if (digestOf(canonical(what)) === digest)
-    telling.claim(`The content shown has the digest ${short(digest)} that the question names.`, id);
-  else telling.gap(`The content of ${short(id)} does not have the digest that it names: it proves nothing.`);
+    telling.claim`${[id]} The content shown has the digest ${short(digest)} that the question names.`;
+  else telling.gap`The content of ${short(id)} does not have the digest that it names: it proves nothing.`;
   for (const give of gives) tellGive(telling, id, digest, give);
 }
 
@@ -119,9 +100,9 @@ function tellGive(telling: Telling, ask: FactId, digest: string, { id, fact }: S
         : fact.edit === undefined
           ? "agreed to exactly that"
           : `agreed to ${telling.quoted(fact.edit, 300)} in place of it`;
-  telling.claim(`${fact.by} ${verb} at ${fact.at}${same}${why}.`, id, ask);
+  telling.claim`${[id, ask]} ${fact.by} ${verb} at ${fact.at}${same}${why}.`;
   if (same === "")
-    telling.gap(`The answer ${short(id)} names another digest than what was shown: it counts for nothing.`);
+    telling.gap`The answer ${short(id)} names another digest than what was shown: it counts for nothing.`;
 }
 
 /** The reply of a model that asked for a call. */
@@ -141,11 +122,7 @@ async function tellWanted(telling: Telling, call: Recorded): Promise<void> {
       const request = typeof of === "string" ? await telling.reader.fact(of) : undefined;
       const model = request?.fact.type === "model-call" ? request.fact.model : before.fact.model;
       const named = model === undefined ? "" : ` ${telling.plain(model)}`;
-      telling.claim(
-        `The model${named} wanted it: its reply ${short(before.id)} to ${telling.plain(agent ?? "the caller")} asked for that call.`,
-        before.id,
-        of,
-      );
+      telling.claim`${[before.id, of]} The model${named} wanted it: its reply ${short(before.id)} to ${telling.plain(agent ?? "the caller")} asked for that call.`;
       return;
     }
     id = before && (await lineBefore(store, id, before.line));

@@ -95,8 +95,7 @@ function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): r
   if (content.length > 0) {
     lines.push(
       `${many(content.length, "place")} cannot be erased: the content is short and stands in the line itself, whose hash covers it.`,
-      ...content.slice(0, TOLD).map(placeText),
-      ...(content.length > TOLD ? [`  … and ${content.length - TOLD} more`] : []),
+      ...placesText(content),
       "  Messages of people and memories are erasable by default (except in records of version 0.1); replies of models and outputs of tools are not.",
       "  To keep all content erasable, start sessions with inline 0: rath.start(text, { inline: 0 }).",
       "  To get rid of it, forget the sessions and collect them: rath gc. Their whole record goes then.",
@@ -105,8 +104,7 @@ function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): r
   if (structure.length > 0)
     lines.push(
       `${many(structure.length, "place")} cannot be erased: names of people, branches, agents and tools are part of the chain.`,
-      ...structure.slice(0, TOLD).map(placeText),
-      ...(structure.length > TOLD ? [`  … and ${structure.length - TOLD} more`] : []),
+      ...placesText(structure),
       "  Use names there that only you can tell whose they are: user:u-41.",
     );
   if (more > 0)
@@ -124,20 +122,21 @@ function leftLines({ fixed, more, names, files, unsearched }: Erased["left"]): r
 
 /** Runs that need it: the cost of the erasure. */
 function runLines({ open, ended }: Found["runs"], fate: string): readonly string[] {
-  return [
-    ...(open.length === 0
-      ? []
-      : [
-          `${many(open.length, "run")} that ${open.length === 1 ? "has" : "have"} not ended ${open.length === 1 ? "builds" : "build"} on it and ${fate}: ${brief(row(open), 400)}.`,
-        ]),
-    ...(ended === 0
-      ? []
-      : [
-          `${many(ended, "run")} that ended ${ended === 1 ? "builds" : "build"} on it: a replay that needs it stops.`,
-        ]),
-  ];
+  const lines: string[] = [];
+  if (open.length > 0)
+    lines.push(
+      `${many(open.length, "run")} that ${open.length === 1 ? "has" : "have"} not ended ${open.length === 1 ? "builds" : "build"} on it and ${fate}: ${brief(row(open), 400)}.`,
+    );
+  if (ended > 0)
+    lines.push(
+      `${many(ended, "run")} that ended ${ended === 1 ? "builds" : "build"} on it: a replay that needs it stops.`,
+    );
+  return lines;
 }
 
-function placeText({ fact, type, field, session, at }: Found["fixed"][number]): string {
-  return `  ${short(fact)}  ${brief(field)} of ${brief(type)} in ${brief(session)} at ${brief(at)}`;
+function placesText(places: Found["fixed"]): readonly string[] {
+  const lines = places.slice(0, TOLD).map(({ fact, type, field, session, at }) => {
+    return `  ${short(fact)}  ${brief(field)} of ${brief(type)} in ${brief(session)} at ${brief(at)}`;
+  });
+  return places.length > TOLD ? [...lines, `  … and ${places.length - TOLD} more`] : lines;
 }

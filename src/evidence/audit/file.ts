@@ -3,7 +3,6 @@ import {
   BeyondHorizonError,
   type Fact,
   type FactId,
-  type FactOf,
   type Json,
   RathError,
   type Session,
@@ -51,49 +50,28 @@ export async function whichCall(
     : tellLine(telling, session, trees, path, line);
 }
 
-async function tellFile(
-  telling: Telling,
-  session: Session,
-  trees: Trees,
-  path: string,
-  limit: number,
-): Promise<Answer> {
+async function tellFile(telling: Telling, session: Session, trees: Trees, path: string, limit: number) {
   const changes = await attempt(telling, () => whoChanged(session, path, { trees, limit: limit + 1 }));
   const whole = tellLists(telling, session);
   if (changes?.length === 0) {
     if (whole) refuseUnknown(session, path);
-    telling.claim(`No fact that says which files it changed changed ${path}.`, session.id);
+    telling.claim`${[session.id]} No fact that says which files it changed changed ${path}.`;
   }
   for (const { id, change } of changes?.slice(0, limit) ?? []) {
-    const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
-    if (fact.type === "workspace-import") {
-      await tellImport(telling, session, id, fact, `${path} was`, CHANGED[change]);
-      continue;
-    }
-    telling.claim(
-      `${path} was ${CHANGED[change]} by ${fact.by} at ${fact.at} (${fact.type} ${short(id)}).`,
-      id,
-    );
-    await tellCall(telling, fact, id);
+    await tellChange(telling, session, id, `${path} was`, CHANGED[change]);
   }
   if ((changes?.length ?? 0) > limit)
-    telling.gap(`There are older changes of ${path} than the ${limit} told here.`);
+    telling.gap`There are older changes of ${path} than the ${limit} told here.`;
   const blamed =
     session.files.tree === null ? undefined : await attempt(telling, () => blame(session, trees, path));
   return telling.done({ path, lines: linesJson(blamed) });
 }
 
-async function tellLine(
-  telling: Telling,
-  session: Session,
-  trees: Trees,
-  path: string,
-  line: number,
-): Promise<Answer> {
+async function tellLine(telling: Telling, session: Session, trees: Trees, path: string, line: number) {
   const blamed = await attempt(telling, () => blame(session, trees, path));
   if (blamed === undefined) {
     if (tellLists(telling, session)) refuseUnknown(session, path);
-    telling.claim(`There is no ${path} among the files of ${short(session.id)}.`, session.id);
+    telling.claim`${[session.id]} There is no ${path} among the files of ${short(session.id)}.`;
     return telling.done();
   }
   const found = blamed.lines[line - 1];
@@ -106,51 +84,36 @@ async function tellLine(
     );
   const words = telling.quoted(found.text.replace(/\r?\n$/, ""));
   if (found.fact === undefined) {
-    telling.claim(`Line ${line} of ${path} reads ${words} in ${short(session.id)}.`, session.id);
+    telling.claim`${[session.id]} Line ${line} of ${path} reads ${words} in ${short(session.id)}.`;
     for (const { at, why } of blamed.lost)
-      telling.gap(`Its author cannot be followed behind ${short(at)}: ${why}.`);
+      telling.gap`Its author cannot be followed behind ${short(at)}: ${why}.`;
   } else {
-    const { fact } = (await telling.reader.fact(found.fact)) as { readonly fact: Fact };
-    if (fact.type === "workspace-import") {
-      await tellImport(
-        telling,
-        session,
-        found.fact,
-        fact,
-        `Line ${line} of ${path}, ${words}, was`,
-        "written",
-      );
-      return telling.done({ path, line: { ...found } as Json });
-    }
-    telling.claim(
-      `Line ${line} of ${path}, ${words}, was written by ${fact.by} at ${fact.at} (${fact.type} ${short(found.fact)}).`,
-      found.fact,
-      session.id,
-    );
-    await tellCall(telling, fact, found.fact);
+    const was = `Line ${line} of ${path}, ${words}, was`;
+    await tellChange(telling, session, found.fact, was, "written", session.id);
   }
   return telling.done({ path, line: { ...found } as Json });
 }
 
-/** Imported files were made by no call: the call that opened the sandbox only came first. */
-async function tellImport(
+/** Says who changed something, and by which call. Imported files were made by no call: the call that opened the sandbox came first. */
+async function tellChange(
   telling: Telling,
   session: Session,
   id: FactId,
-  fact: FactOf<"workspace-import">,
   was: string,
-  changed: string,
+  verb: string,
+  ...more: readonly FactId[]
 ): Promise<void> {
+  const { fact } = (await telling.reader.fact(id)) as { readonly fact: Fact };
+  const place = `${fact.at} (${fact.type} ${short(id)})`;
+  if (fact.type !== "workspace-import") {
+    telling.claim`${[id, ...more]} ${was} ${verb} by ${fact.by} at ${place}.`;
+    return tellCall(telling, fact, id);
+  }
   let first = false;
   for (const node of reachable(session))
     if (node.id === id) first = (node.parents[0]?.files.tree ?? null) === null;
-  const source = telling.plain(fact.source);
-  telling.claim(
-    first
-      ? `${was} there from the beginning: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`
-      : `${was} ${changed} by an import: taken in from ${source} at ${fact.at} (${fact.type} ${short(id)}).`,
-    id,
-  );
+  const how = first ? "there from the beginning" : `${verb} by an import`;
+  telling.claim`${[id]} ${was} ${how}: taken in from ${telling.plain(fact.source)} at ${place}.`;
 }
 
 const CHANGED = { add: "added", modify: "changed", delete: "deleted" } as const;
@@ -162,11 +125,8 @@ async function attempt<Value>(telling: Telling, act: () => Promise<Value>): Prom
   } catch (error) {
     if (!(error instanceof RathError) || error instanceof AuditError) throw error;
     const why = firstLine(error.message);
-    telling.gap(
-      error instanceof BeyondHorizonError
-        ? `Older changes were not looked at: ${why}`
-        : `The files cannot all be read: ${why}`,
-    );
+    if (error instanceof BeyondHorizonError) telling.gap`Older changes were not looked at: ${why}`;
+    else telling.gap`The files cannot all be read: ${why}`;
     return undefined;
   }
 }
@@ -179,9 +139,7 @@ function tellLists(telling: Telling, session: Session): boolean {
   const named = gone.slice(0, 5).map(short);
   const more = gone.length > named.length ? [`${gone.length - named.length} more`] : [];
   if (gone.length > 0)
-    telling.gap(
-      `The files cannot all be read: which of them ${row([...named, ...more])} changed is not here.`,
-    );
+    telling.gap`The files cannot all be read: which of them ${row([...named, ...more])} changed is not here.`;
   return gone.length === 0;
 }
 

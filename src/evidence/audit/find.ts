@@ -6,8 +6,7 @@ import {
   isPrincipal,
   refsOf,
 } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
-import { treesIn } from "../../store/index.js";
+import { type Store, treesIn } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { AuditError, requireOptions } from "./error.js";
 import { type Held, holdersOf, later, type Touched } from "./holders.js";
@@ -115,10 +114,7 @@ class Search {
     this.#options = checked(options);
     this.#needle = options.about === undefined ? undefined : new Needle(options.about);
     this.#erased = erased;
-    this.#files = new FileSearch(store, {
-      needle: this.#needle,
-      isAsked: (digest) => this.#isAsked(digest),
-    });
+    this.#files = new FileSearch(store, { needle: this.#needle, isAsked: (digest) => this.#isAsked(digest) });
   }
 
   async session(name: string, id: FactId): Promise<void> {
@@ -161,11 +157,7 @@ class Search {
       names: this.#names,
       files: [...this.#files.names],
       gone: this.#gone.size,
-      read: {
-        sessions: this.#seen.length,
-        facts: this.#facts,
-        blobs: this.#says.size + this.#files.read,
-      },
+      read: { sessions: this.#seen.length, facts: this.#facts, blobs: this.#says.size + this.#files.read },
     };
   }
 

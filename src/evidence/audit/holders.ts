@@ -1,7 +1,6 @@
 import { nameOf, unfinishedRuns } from "../../runtime/index.js";
 import { type Digest, digestsOf, type FactId, parentsOf } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
-import { treesIn } from "../../store/index.js";
+import { type Store, treesIn } from "../../store/index.js";
 import { isKeptByRuntime } from "./principal.js";
 import type { FileSearch } from "./search.js";
 
@@ -28,11 +27,7 @@ type Load = { readonly digests: readonly Digest[]; readonly before: readonly Loa
  * Who has these blobs, in the whole store, whatever part of it they were found in: the same bytes are one blob, and sessions
  * that were forked share facts. Every fact is read once, as a stream.
  */
-export async function holdersOf(
-  store: Store,
-  wanted: ReadonlySet<Digest>,
-  files: FileSearch,
-): Promise<{ readonly held: ReadonlyMap<Digest, Held>; readonly runs: Touched }> {
+export async function holdersOf(store: Store, wanted: ReadonlySet<Digest>, files: FileSearch) {
   const names = await store.names();
   const loads = new Map<FactId, Load>();
   const newest = new Map<Digest, string>();
@@ -62,10 +57,7 @@ export async function holdersOf(
     }
   const held = new Map<Digest, Held>();
   for (const digest of wanted)
-    held.set(digest, {
-      sessions: sessions.get(digest) ?? [],
-      newest: newest.get(digest),
-    });
+    held.set(digest, { sessions: sessions.get(digest) ?? [], newest: newest.get(digest) });
   const open: string[] = [];
   for await (const { fact } of unfinishedRuns(store))
     if (touched.has(fact.nonce)) open.push(nameOf({ nonce: fact.nonce, fact }));

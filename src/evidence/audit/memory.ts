@@ -3,8 +3,7 @@ import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
-import type { Reader } from "./reader.js";
-import { type Read, readingsOf, turnReadings } from "./reader.js";
+import { type Read, type Reader, readingsOf, turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
 import { many, short } from "./words.js";
 
@@ -30,12 +29,9 @@ export async function whichMemory(store: Store, ref: string, step: string | numb
       : await turnReadings(reader, before)
     : await readingsOf(reader, head, found.id);
   if (readings.length === 0)
-    telling.claim(
-      isModel
-        ? `No memory was read in the turn of ${stepWords(found)}: nothing that was remembered stood in its prompt.`
-        : `No memory was read by ${stepWords(found)}.`,
-      found.id,
-    );
+    if (isModel)
+      telling.claim`${[found.id]} No memory was read in the turn of ${stepWords(found)}: nothing that was remembered stood in its prompt.`;
+    else telling.claim`${[found.id]} No memory was read by ${stepWords(found)}.`;
   const shown = isModel ? await shownTo(telling.reader, found, readings) : new Set<FactId>();
   const told: { reading: FactId; memory: FactId; shown: boolean }[] = [];
   for (const reading of readings) {
@@ -46,11 +42,7 @@ export async function whichMemory(store: Store, ref: string, step: string | numb
 }
 
 /** The readings whose notes stood in the prompt of a call. */
-async function shownTo(
-  reader: Reader,
-  { fact }: Step,
-  readings: readonly Read[],
-): Promise<ReadonlySet<FactId>> {
+async function shownTo(reader: Reader, { fact }: Step, readings: readonly Read[]) {
   const shown = inForce(readings);
   const config =
     fact.type === "model-call" && fact.config !== undefined ? await reader.fact(fact.config) : undefined;
@@ -82,33 +74,20 @@ async function tellReading(
   const { space, query, hits, head, shown, by, at, module } = fact;
   const where = isModel ? `in the turn of ${stepWords(step)}` : `at ${stepWords(step)}`;
   const stood = head === undefined ? "" : `, which stood at ${short(head)}`;
-  telling.claim(
-    `${by}${module === undefined ? "" : `, in ${telling.plain(module.join(" › "))},`} looked in the memory ${telling.plain(space)}${stood}, for ${telling.quoted(query)}, ${where} at ${at}.`,
-    id,
-    step.id,
-    ...(head === undefined ? [] : [head]),
-  );
+  telling.claim`${[id, step.id, ...(head === undefined ? [] : [head])]} ${by}${module === undefined ? "" : `, in ${telling.plain(module.join(" › "))},`} looked in the memory ${telling.plain(space)}${stood}, for ${telling.quoted(query)}, ${where} at ${at}.`;
   if (!Array.isArray(hits)) {
-    telling.gap(`The result of the reading ${short(id)} is not here: ${telling.plain(hits)}.`);
+    telling.gap`The result of the reading ${short(id)} is not here: ${telling.plain(hits)}.`;
     return [];
   }
-  if (hits.length === 0) telling.claim(`It found nothing.`, id);
+  if (hits.length === 0) telling.claim`${[id]} It found nothing.`;
   if (shown !== undefined)
-    telling.claim(
-      isShown
-        ? `Of it, the model was shown: ${telling.quoted(shown, 600)}.`
-        : `Its text stood in no prompt of this step: a later reading took its place.`,
-      id,
-    );
+    if (isShown) telling.claim`${[id]} Of it, the model was shown: ${telling.quoted(shown, 600)}.`;
+    else telling.claim`${[id]} Its text stood in no prompt of this step: a later reading took its place.`;
   const tool = shown === undefined && hits.length > 0 ? await toolOf(telling.reader, fact.of) : undefined;
   if (tool !== undefined)
-    telling.claim(
-      `Its result was returned by the tool ${telling.plain(tool.name)}, which stands in the conversation.`,
-      id,
-      tool.id,
-    );
+    telling.claim`${[id, tool.id]} Its result was returned by the tool ${telling.plain(tool.name)}, which stands in the conversation.`;
   else if (shown === undefined && hits.length > 0)
-    telling.claim("The model was shown nothing of it as notes; the program that asked was given it.", id);
+    telling.claim`${[id]} The model was shown nothing of it as notes; the program that asked was given it.`;
   const told = isShown
     ? "shown"
     : tool === undefined
@@ -117,9 +96,7 @@ async function tellReading(
   for (const hit of hits.slice(0, HITS))
     await tellHit(telling, id, hit, isTold(hit) ? told : "found and left out");
   if (hits.length > HITS)
-    telling.gap(
-      `${many(hits.length - HITS, "more memory", "more memories")} of that reading are not told here.`,
-    );
+    telling.gap`${many(hits.length - HITS, "more memory", "more memories")} of that reading are not told here.`;
   return hits.map((hit) => ({ reading: id, memory: hit.memory, shown: isShown && isTold(hit) }));
 }
 
@@ -128,10 +105,7 @@ function isTold({ parts }: MemoryHit): boolean {
 }
 
 /** The tool that a reading was made by, if it was one. */
-async function toolOf(
-  reader: Reader,
-  of: FactId | undefined,
-): Promise<{ readonly id: FactId; readonly name: string } | undefined> {
+async function toolOf(reader: Reader, of: FactId | undefined) {
   const call = of === undefined ? undefined : await reader.fact(of);
   return call?.fact.type === "tool-call" ? { id: call.id, name: call.fact.name } : undefined;
 }
@@ -140,23 +114,16 @@ async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: 
   const { memory, version, score, text } = hit;
   const here = await telling.reader.store.has(memory);
   const said = text === undefined ? "" : `: ${telling.quoted(text, 200)}`;
-  telling.claim(
-    `Memory ${short(memory)} was ${told}, with the score ${Number(score).toFixed(2)}${said}.`,
-    reading,
-    ...(here ? [memory] : []),
-    ...(version !== undefined && version !== memory ? [version] : []),
-  );
+  telling.claim`${[reading, ...(here ? [memory] : []), ...(version !== undefined && version !== memory ? [version] : [])]} Memory ${short(memory)} was ${told}, with the score ${Number(score).toFixed(2)}${said}.`;
   if (!here) {
-    telling.gap(
-      `The memory ${short(memory)} itself is not in this store, so nobody can say here why it was there.`,
-    );
+    telling.gap`The memory ${short(memory)} itself is not in this store, so nobody can say here why it was there.`;
     return;
   }
   try {
     await tellWhy(telling, await why(telling.reader.store, memory));
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
-    telling.gap(`Why the memory ${short(memory)} was there cannot be told: ${firstLine(error.message)}`);
+    telling.gap`Why the memory ${short(memory)} was there cannot be told: ${firstLine(error.message)}`;
   }
 }
 
@@ -169,29 +136,19 @@ async function tellWhy(telling: Telling, { memory, versions, leaves, more }: Why
       because.length === 0
         ? ""
         : `, because of ${because.slice(0, 5).map(short).join(", ")}${because.length > 5 ? ` and ${because.length - 5} more` : ""}`;
-    telling.claim(
-      `It was ${verb} by ${by} at ${at}${from}${rests}${text === "" ? "" : `: ${telling.quoted(text, 200)}`}.`,
-      id,
-      ...(await present(telling, because.slice(0, 5))),
-    );
+    telling.claim`${[id, ...(await present(telling, because.slice(0, 5)))]} It was ${verb} by ${by} at ${at}${from}${rests}${text === "" ? "" : `: ${telling.quoted(text, 200)}`}.`;
   }
   for (const leaf of leaves.slice(0, GROUNDS)) tellGround(telling, memory, leaf);
   if (leaves.length > GROUNDS || more)
-    telling.gap(
-      `More lies behind the memory ${short(memory)} than is told here: rath memory why ${short(memory)}.`,
-    );
+    telling.gap`More lies behind the memory ${short(memory)} than is told here: rath memory why ${short(memory)}.`;
 }
 
 function tellGround(telling: Telling, memory: FactId, { id, type, by, at, text, ground }: WhyNode): void {
   if (ground === "missing" && by === undefined) {
-    telling.gap(`It rests on ${short(id)}, which is not in this store.`);
+    telling.gap`It rests on ${short(id)}, which is not in this store.`;
     return;
   }
-  telling.claim(
-    `In the end it rests on ${GROUND[ground ?? "tool"]}: ${type} ${short(id)} by ${by} at ${at}${text === "" ? "" : `: "${text}"`}.`,
-    id,
-    memory,
-  );
+  telling.claim`${[id, memory]} In the end it rests on ${GROUND[ground ?? "tool"]}: ${type} ${short(id)} by ${by} at ${at}${text === "" ? "" : `: "${text}"`}.`;
 }
 
 async function present(telling: Telling, ids: readonly FactId[]): Promise<readonly FactId[]> {

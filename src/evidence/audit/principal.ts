@@ -75,19 +75,17 @@ export async function whatDid(
   }
   const [head] = heads;
   if (head === undefined) {
-    telling.gap("This store has no sessions, so nobody did anything in it.");
+    telling.gap`This store has no sessions, so nobody did anything in it.`;
     return telling.done();
   }
   if (deeds.count === 0) throw unknownPrincipal(principal, others, facts);
   tellCounts(telling, principal, counts, first, sessions);
   for (const { id, line, how, session } of deeds.values) {
     const { fact } = await telling.reader.read(id, line);
-    telling.claim(`${SENTENCES[how](principal, fact)} ${telling.deed(fact)}, in ${session}.`, id);
+    telling.claim`${[id]} ${SENTENCES[how](principal, fact)} ${telling.deed(fact)}, in ${session}.`;
   }
   telling.left(deeds.more, "more deed", `${are(deeds.more)} counted and not told here.`);
-  telling.gap(
-    `\`by\` is a claim of the writer of the line: the record proves that it was not changed since, not who sat there.`,
-  );
+  telling.gap`\`by\` is a claim of the writer of the line: the record proves that it was not changed since, not who sat there.`;
   return telling.done({
     sessions: Object.fromEntries(sessions),
     counts: Object.fromEntries([...counts].map(([how, types]) => [how, Object.fromEntries(types)])),
@@ -119,13 +117,10 @@ function tellCounts(
     const listed = [...types]
       .sort(([, one], [, other]) => other - one)
       .map(([type, count]) => `${type} ${count}`);
-    telling.claim(`${words[how]} ${many(total, "time")}: ${row(listed)}.`, first.get(how) as FactId);
+    telling.claim`${[first.get(how) as FactId]} ${words[how]} ${many(total, "time")}: ${row(listed)}.`;
   }
   const named = [...sessions].map(([name, count]) => `${name} (${count})`);
-  telling.claim(
-    `They stand in ${many(sessions.size, "session")}: ${row(named.slice(0, 20))}${named.length > 20 ? ` and ${named.length - 20} more` : ""}.`,
-    [...first.values()][0] as FactId,
-  );
+  telling.claim`${[[...first.values()][0] as FactId]} They stand in ${many(sessions.size, "session")}: ${row(named.slice(0, 20))}${named.length > 20 ? ` and ${named.length - 20} more` : ""}.`;
 }
 
 /** In which way a fact by somebody else has to do with a principal. */
@@ -164,10 +159,7 @@ export function isKeptByRuntime(name: string): boolean {
 }
 
 /** The names to look in, those that people gave first: a fact is told under the first name that leads to it. */
-export async function namesIn(
-  store: Store,
-  names: readonly string[] | undefined,
-): Promise<readonly { readonly name: string; readonly id: FactId }[]> {
+export async function namesIn(store: Store, names: readonly string[] | undefined) {
   if (names !== undefined) {
     const found: { name: string; id: FactId }[] = [];
     for (const name of names) found.push({ name, id: await store.resolve(name) });

@@ -2,9 +2,9 @@ import { beginsTurn } from "../../agent/model/index.js";
 import {
   type BlobSource,
   type Digest,
-  type Fact,
   type FactId,
   type FactOf,
+  factTypes,
   parentsOf,
   readFact,
   refsOf,
@@ -117,11 +117,7 @@ export async function turnReadings(reader: Reader, from: FactId): Promise<readon
 }
 
 /** The types that can begin a turn: others need not be read for it. */
-const BEGINS: ReadonlySet<string> = new Set([
-  "session-start",
-  "session-detach",
-  "message-say",
-] satisfies Fact["type"][]);
+const BEGINS: ReadonlySet<string> = factTypes("session-start session-detach message-say");
 
 const OUTCOME = /^(?:tool|step)-(?:result|failure)$/;
 

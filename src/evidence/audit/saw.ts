@@ -27,22 +27,18 @@ export async function whatModelSaw(store: Store, ref: string, step: string | num
   const call = found.fact.type === "model-call" ? found : await askedBefore(telling, found);
   if (call === undefined) return telling.done();
   const fact = call.fact as FactOf<"model-call">;
-  telling.claim(`At ${stepWords(call)} ${fact.by} asked the model ${fact.model} at ${fact.at}.`, call.id);
+  telling.claim`${[call.id]} At ${stepWords(call)} ${fact.by} asked the model ${fact.model} at ${fact.at}.`;
   const session = await store.load(call.id);
   try {
     const { text, digest, messages } = renderedPrompt(session);
-    telling.claim(
-      `Its prompt, made again from the record, has the SHA-256 ${digest}, which the call recorded: what follows is what was sent.`,
-      call.id,
-      ...(fact.config === undefined ? [] : [fact.config]),
-    );
+    telling.claim`${[call.id, ...(fact.config === undefined ? [] : [fact.config])]} Its prompt, made again from the record, has the SHA-256 ${digest}, which the call recorded: what follows is what was sent.`;
     await tellConfig(telling, fact.config);
     await tellMessages(telling, session);
     return telling.done({ call: call.id, digest, messages: plainJson(messages), text });
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
     // Erased or missing content, a rendering of another version, a past that is not loaded: said, not guessed around.
-    telling.gap(`The prompt cannot be rendered again: ${firstLine(error.message)}`);
+    telling.gap`The prompt cannot be rendered again: ${firstLine(error.message)}`;
     await tellGone(telling, error);
     return telling.done({ call: call.id, ...(fact.prompt !== undefined && { digest: fact.prompt }) });
   }
@@ -55,19 +51,12 @@ async function askedBefore(telling: Telling, step: Step): Promise<Step | undefin
   for (let steps = 0; id !== undefined && steps < 10_000; steps++) {
     const before = await telling.reader.fact(id);
     if (before?.fact.type === "model-call") {
-      telling.claim(
-        `${capital(stepWords(step))} is not a model call; this is about the last model call before it.`,
-        step.id,
-        before.id,
-      );
+      telling.claim`${[step.id, before.id]} ${capital(stepWords(step))} is not a model call; this is about the last model call before it.`;
       return before;
     }
     id = before && (await lineBefore(store, id, before.line));
   }
-  telling.claim(
-    `${capital(stepWords(step))} is not a model call, and no model was called before it.`,
-    step.id,
-  );
+  telling.claim`${[step.id]} ${capital(stepWords(step))} is not a model call, and no model was called before it.`;
   return undefined;
 }
 
@@ -75,10 +64,7 @@ async function tellConfig(telling: Telling, config: FactId | undefined): Promise
   const found = config === undefined ? undefined : await telling.reader.fact(config);
   if (found?.fact.type !== "agent-configure") return;
   const { agent, instructions, tools = [] } = configOf(found.fact);
-  telling.claim(
-    `The agent ${telling.plain(agent)} had ${instructions === undefined ? "no instructions" : `the instructions ${telling.quoted(instructions, 400)}`} and ${tools.length === 0 ? "no tools" : `${many(tools.length, "tool")}: ${row(tools.map(({ name }) => name))}`}.`,
-    found.id,
-  );
+  telling.claim`${[found.id]} The agent ${telling.plain(agent)} had ${instructions === undefined ? "no instructions" : `the instructions ${telling.quoted(instructions, 400)}`} and ${tools.length === 0 ? "no tools" : `${many(tools.length, "tool")}: ${row(tools.map(({ name }) => name))}`}.`;
 }
 
 /** Each message, and the fact that it comes from. */
@@ -98,19 +84,13 @@ async function tellMessages(telling: Telling, call: Session): Promise<void> {
       sources.get(message) ?? readings.filter((one) => isShown(one.fact.shown, message)).map(({ id }) => id);
     const [first, ...more] = known;
     if (first === undefined) {
-      telling.gap(`Message ${place + 1} of the prompt comes from no fact that was found.`);
+      telling.gap`Message ${place + 1} of the prompt comes from no fact that was found.`;
       continue;
     }
-    telling.claim(
-      `Message ${place + 1}, ${whoseOf(message, sources.has(message))}: ${telling.quoted(bodyOf(message), 300)}.`,
-      first,
-      ...more,
-    );
+    telling.claim`${[first, ...more]} Message ${place + 1}, ${whoseOf(message, sources.has(message))}: ${telling.quoted(bodyOf(message), 300)}.`;
   }
   if (messages.length > MESSAGES)
-    telling.gap(
-      `${many(messages.length - MESSAGES, "more message")} of the prompt ${messages.length - MESSAGES === 1 ? "is" : "are"} not told here; they are in the detail of this answer.`,
-    );
+    telling.gap`${many(messages.length - MESSAGES, "more message")} of the prompt ${messages.length - MESSAGES === 1 ? "is" : "are"} not told here; they are in the detail of this answer.`;
 }
 
 function isShown(shown: unknown, message: Message): boolean {
@@ -138,10 +118,7 @@ async function tellGone(telling: Telling, error: RathError): Promise<void> {
   for (const { digest } of content as readonly { readonly digest?: string }[]) {
     const erasure = digest === undefined ? undefined : await telling.reader.erasure(digest);
     if (erasure !== undefined)
-      telling.claim(
-        `Content of it was erased by ${erasure.by} at ${erasure.at}, because: ${telling.plain(erasure.why)}.`,
-        erasure.fact,
-      );
+      telling.claim`${[erasure.fact]} Content of it was erased by ${erasure.by} at ${erasure.at}, because: ${telling.plain(erasure.why)}.`;
   }
 }
 

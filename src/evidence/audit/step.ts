@@ -1,4 +1,4 @@
-import { type Fact, type FactId, readFact, typeOf } from "../../session/index.js";
+import { type Fact, type FactId, factTypes, readFact, typeOf } from "../../session/index.js";
 import { lineBefore, NotFoundError, type Recorded, type Store } from "../../store/index.js";
 import { type Answer, Telling } from "./answer.js";
 import { tellCall } from "./call.js";
@@ -11,7 +11,7 @@ export type Step = Recorded & {
   readonly number?: number;
 };
 
-const CALLS: ReadonlySet<string> = new Set(["model-call", "tool-call", "step-call"] satisfies Fact["type"][]);
+const CALLS: ReadonlySet<string> = factTypes("model-call tool-call step-call");
 
 function isCall(type: string): boolean {
   return CALLS.has(type);
@@ -68,29 +68,24 @@ async function isKnown({ store }: Reader, prefix: string): Promise<boolean> {
   }
 }
 
-async function numbered(
-  reader: Reader,
-  head: FactId,
-  wanted: number,
-): Promise<{ readonly step?: Step; readonly count: number }> {
+/** The steps of a history in order, each with its number. */
+async function* callsIn({ store }: Reader, head: FactId) {
+  let number = 0;
+  for await (const lines of store.lines(head))
+    for (const { id, line } of lines) if (isCall(typeOf(line))) yield { id, line, number: ++number };
+}
+
+async function numbered(reader: Reader, head: FactId, wanted: number) {
   let count = 0;
-  for await (const lines of reader.store.lines(head))
-    for (const { id, line } of lines) {
-      if (!isCall(typeOf(line))) continue;
-      count += 1;
-      if (count === wanted) return { step: { ...(await reader.read(id, line)), number: count }, count };
-    }
+  for await (const { id, line, number } of callsIn(reader, head)) {
+    if (number === wanted) return { step: { ...(await reader.read(id, line)), number }, count: number };
+    count = number;
+  }
   return { count };
 }
 
-async function numberOf({ store }: Reader, head: FactId, wanted: FactId): Promise<number | undefined> {
-  let count = 0;
-  for await (const lines of store.lines(head))
-    for (const { id, line } of lines) {
-      if (!isCall(typeOf(line))) continue;
-      count += 1;
-      if (id === wanted) return count;
-    }
+async function numberOf(reader: Reader, head: FactId, wanted: FactId): Promise<number | undefined> {
+  for await (const { id, number } of callsIn(reader, head)) if (id === wanted) return number;
   return undefined;
 }
 
@@ -141,23 +136,20 @@ export async function whatStep(store: Store, ref: string, step: string | number)
       if (isOutcome(one.fact)) break search;
     }
   const { fact } = found;
-  telling.claim(
-    `${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${telling.deed(fact, 300)} at ${fact.at}.`,
-    found.id,
-  );
+  telling.claim`${[found.id]} ${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${telling.deed(fact, 300)} at ${fact.at}.`;
   const outcome = about.findLast(({ fact: one }) => isOutcome(one));
   const last = outcome ?? about.at(-1);
   if (fact.type !== "model-call" && last !== undefined)
     await tellCall(telling, { ...last.fact, of: found.id } as Fact, last.id);
   for (const { id, fact: one } of about)
-    telling.claim(`${one.by} ${telling.deed(one, 300)} at ${one.at}.`, id);
+    telling.claim`${[id]} ${one.by} ${telling.deed(one, 300)} at ${one.at}.`;
   telling.left(more, "more fact", "of this step are not told here.");
-  if (outcome === undefined) telling.gap("The record does not say how it ended.");
+  if (outcome === undefined) telling.gap`The record does not say how it ended.`;
   return telling.done({ step: found.id, ...(found.number !== undefined && { number: found.number }) });
 }
 
 /** Facts that are told with the call itself. */
-const DECIDED: ReadonlySet<string> = new Set(["policy-decide", "approval-ask", "effect-start"]);
+const DECIDED: ReadonlySet<string> = factTypes("policy-decide approval-ask effect-start");
 
 function isOutcome({ type }: Fact): boolean {
   return /-(?:result|reply|failure)$/.test(type);

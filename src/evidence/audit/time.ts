@@ -24,13 +24,13 @@ export function timeOf(given: string, what: string, now: number): number {
   );
 }
 
-const SECOND = 1_000;
-const UNITS: { readonly [unit: string]: number } = {
-  s: SECOND,
-  m: 60 * SECOND,
-  h: 3_600 * SECOND,
-  d: 86_400 * SECOND,
-  w: 7 * 86_400 * SECOND,
+/** In milliseconds. */
+const UNITS: Readonly<Record<string, number>> = {
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+  w: 604_800_000,
 };
 
 /** Keeps the earliest of many, however many come, and counts the others. */

@@ -50,9 +50,5 @@ function goneWords({ reason, digest }: Gone, erasures: Erasures): string {
 
 /** The event of a fact, as the rest of a sentence that begins with its author. */
 export function deedOf(fact: Fact, erasures: Erasures, most = 120): string {
-  return describeFact(fact, {
-    each: most,
-    quotes: true,
-    gone: (content) => goneWords(content, erasures),
-  });
+  return describeFact(fact, { each: most, quotes: true, gone: (content) => goneWords(content, erasures) });
 }

@@ -1,4 +1,4 @@
-import { type Digest, type FactId, type Json, RathError } from "../../session/index.js";
+import { type Digest, type FactId, isDigest, type Json, RathError } from "../../session/index.js";
 
 /** A bundle that cannot be written, or cannot be relied on. */
 export class BundleError extends RathError {
@@ -68,15 +68,11 @@ export function readSeal(text: string): Seal | undefined {
   const { facts, blobs, erased, root, heads, sections, sums } = value;
   const isFit =
     [facts, blobs, erased].every((count) => Number.isSafeInteger(count) && count >= 0) &&
-    [root, ...Object.values(sections)].every(isHex) &&
+    [root, ...Object.values(sections)].every(isDigest) &&
     Array.isArray(heads) &&
     heads.length > 0 &&
-    heads.every(isHex) &&
+    heads.every(isDigest) &&
     typeof sums === "string" &&
     sums.length % SUM === 0;
   return isFit ? value : undefined;
-}
-
-function isHex(value: unknown): boolean {
-  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }

@@ -58,9 +58,7 @@ async function* recordOf(source: string | Uint8Array): AsyncIterable<string> {
 }
 
 /** The text of each line, and whether it is of the record. */
-async function* textLines(
-  source: string | Uint8Array,
-): AsyncIterable<{ readonly text: string; readonly isRecord: boolean }> {
+async function* textLines(source: string | Uint8Array) {
   let isRecord = false;
   for await (const batch of byteLines(source))
     for (const { bytes } of batch) {

@@ -1,6 +1,5 @@
 import {
   canonical,
-  type Digest,
   digestOf,
   type FactId,
   type FactOf,
@@ -25,35 +24,21 @@ import {
   told,
   when,
 } from "./html/words.js";
-import { itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
-import { type Item, type Listed, type Told, text, type Words } from "./words.js";
+import { type ItemOf, Sample, type Seen, shape, timeOf } from "./item.js";
+import { type Listed, text, type Words } from "./words.js";
 
-export type Approval = Item & {
-  readonly what: Told;
-  readonly digest: Digest;
-  /** Whether the digest is that of what is told here: then exactly this was shown. */
-  readonly sound: boolean | "unknown";
-  readonly name?: string;
-  readonly rule?: string;
-  readonly why?: Told;
-  readonly to?: readonly string[];
-  readonly expires?: string;
-  readonly edited?: Told;
-  readonly of?: FactId;
-  readonly answers: readonly Answer[];
-};
-
-export type Answer = {
-  readonly fact: FactId;
-  readonly decision: string;
-  readonly by: string;
-  readonly at?: string;
-  readonly why?: Told;
-  readonly edit?: Told;
-  readonly value?: Told;
-  /** Whether it names the digest of the question: it covers these bytes and no others. */
-  readonly covers: boolean;
-};
+/** A question to people. `sound` says whether the digest is that of what is told: then exactly this was shown. */
+const ASK = shape("approval-ask", "digest name rule expires of", (fact, words) => ({
+  what: words.tell(seeable(fact.what)),
+  sound: soundness(fact),
+  ...defined({
+    why: words.maybe(seeable(fact.why)),
+    to: Array.isArray(fact.to) ? fact.to.map(text) : undefined,
+    edited: words.maybe(seeable(fact.edited)),
+  }),
+}));
+export type Approval = ItemOf<typeof ASK> & { readonly answers: readonly Answer[] };
+type Answer = ReturnType<typeof answered>;
 
 export const POLICY_SET = shape("policy-set", "module policy version");
 
@@ -65,7 +50,7 @@ export const RULING = shape(
   }),
 );
 
-type Draft = { readonly id: FactId; readonly ask: Approval; readonly answers: Answer[] };
+type Draft = { readonly id: FactId; readonly ask: ItemOf<typeof ASK>; readonly answers: Answer[] };
 const ANSWERS = 20;
 
 /** The questions to people, each with its answers. */
@@ -82,7 +67,7 @@ export class Approvals {
   see(seen: Seen): void {
     const { id, fact } = seen;
     if (fact.type === "approval-ask")
-      this.#known.set(id, this.#asks.add({ id, ask: this.#asked(seen, fact), answers: [] }));
+      this.#known.set(id, this.#asks.add({ id, ask: ASK.of(seen, this.#words), answers: [] }));
     else if (fact.type === "approval-give") {
       const draft = this.#known.get(fact.of);
       if (draft !== undefined && draft.answers.length < ANSWERS)
@@ -97,27 +82,6 @@ export class Approvals {
       answers,
     }));
   }
-
-  #asked(seen: Seen, fact: FactOf<"approval-ask">): Approval {
-    const words = this.#words;
-    const { digest, name, rule, to, expires, of } = fact;
-    return {
-      ...itemOf(seen),
-      what: words.tell(seeable(fact.what)),
-      digest,
-      sound: soundness(fact),
-      ...defined({
-        name,
-        rule,
-        why: words.maybe(seeable(fact.why)),
-        to: Array.isArray(to) ? to.map(text) : undefined,
-        expires,
-        edited: words.maybe(seeable(fact.edited)),
-        of,
-      }),
-      answers: [],
-    };
-  }
 }
 
 /** The subject of a decision, fully visible: escapes stand for hidden characters. */
@@ -131,7 +95,8 @@ function soundness({ what, digest }: FactOf<"approval-ask">): boolean | "unknown
   return digestOf(canonical(what as Json)) === digest;
 }
 
-function answered({ id }: Seen, fact: FactOf<"approval-give">, digest: string, words: Words): Answer {
+/** An answer. `covers` says whether it names the digest of the question: it covers these bytes and no others. */
+function answered({ id }: Seen, fact: FactOf<"approval-give">, digest: string, words: Words) {
   const [why, edit, value] = [fact.why, fact.edit, fact.value].map((one) => words.maybe(seeable(one)));
   return {
     fact: id,

@@ -1,11 +1,11 @@
 import {
-  type Adopt,
   adoptedSide,
   type Cost,
   costText,
   costWith,
   type FactId,
   type FactOf,
+  factTypes,
   type Usage,
 } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
@@ -29,7 +29,7 @@ import {
   when,
 } from "./html/words.js";
 import { Sample, type Seen, shape, timeOf } from "./item.js";
-import { type Item, type Listed, rounded, type Told, text, type Words } from "./words.js";
+import { type Listed, rounded, text, type Words } from "./words.js";
 
 /** The fate of a branch. */
 export type Fate =
@@ -50,41 +50,7 @@ export type Fate =
   /** Nothing took it in: it ends where it ends. */
   | "open";
 
-export type Branch = Item & {
-  readonly name: string;
-  readonly index: number;
-  readonly why?: Told;
-  readonly parent?: string;
-  readonly parentIndex?: number;
-  readonly fate: Fate;
-  /** Is in no past of this session: found because it hangs from one of its facts. */
-  readonly elsewhere?: true;
-  /** The fact that decided, who and why. */
-  readonly decided?: {
-    readonly fact: FactId;
-    readonly by: string;
-    readonly at?: string;
-    readonly why?: Told;
-    readonly adopt?: Adopt;
-    readonly into?: string;
-  };
-  readonly head: FactId;
-  readonly length: number;
-  readonly until?: string;
-  readonly models: number;
-  readonly tools: number;
-  readonly usage: Usage;
-  /** Null where a reply does not say what it cost. */
-  readonly cost: Cost;
-  /** The newest checks on it: what a merge could go by. */
-  readonly checks: readonly {
-    readonly fact: FactId;
-    readonly name: string;
-    readonly passed: boolean;
-    readonly score?: number;
-  }[];
-  readonly answer?: Told;
-};
+export type Branch = ReturnType<typeof shown>;
 
 /** A choice of a selector. */
 export const ROUTE = shape(
@@ -103,7 +69,13 @@ export const ROUTE = shape(
 );
 const CANDIDATES = 100;
 
-type Check = Branch["checks"][number];
+/** A check on a branch: what a merge could go by. */
+type Check = {
+  readonly fact: FactId;
+  readonly name: string;
+  readonly passed: boolean;
+  readonly score?: number;
+};
 
 /** A branch while the record is read. */
 export type BranchDraft = {
@@ -126,16 +98,10 @@ export type BranchDraft = {
 };
 
 /** Facts that are said about a session, or to it, and begin no branch where they hang. */
-const ASIDE: ReadonlySet<string> = new Set([
-  "approval-give",
-  "signal-give",
-  "effect-settle",
-  "run-cancel",
-  "run-suspend",
-  "answer-take",
-  "content-erase",
+const ASIDE: ReadonlySet<string> = factTypes(
+  "approval-give signal-give effect-settle run-cancel run-suspend answer-take content-erase",
   "head-sign",
-]);
+);
 const CHECKS = 5;
 
 /** Which branch each fact is on, and what became of every branch. */
@@ -273,12 +239,7 @@ export class Branches {
     return draft;
   }
 
-  #decide(
-    { id, fact }: Recorded,
-    sides: readonly BranchDraft[],
-    into: BranchDraft,
-    elsewhere: boolean,
-  ): void {
+  #decide({ id, fact }: Recorded, sides: readonly BranchDraft[], into: BranchDraft, elsewhere: boolean) {
     for (const side of new Set(sides)) {
       // Events elsewhere do not change the decision here.
       if (elsewhere && !side.elsewhere && side.fate !== undefined) continue;
@@ -315,7 +276,11 @@ function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
   return fact.type === "run-end" ? "left" : "returned";
 }
 
-function shown(draft: BranchDraft, words: Words): Branch {
+/**
+ * A branch as it is told. `elsewhere` is in no past of this session: found because it hangs from one of its facts. Its
+ * `cost` is null where a reply does not say what it cost.
+ */
+function shown(draft: BranchDraft, words: Words) {
   const { begin, decided, parent } = draft;
   const why = words.maybe((begin.fact as FactOf<"branch-fork">).why);
   return {
@@ -335,17 +300,15 @@ function shown(draft: BranchDraft, words: Words): Branch {
     ...defined({ until: timeOf(draft.until) }),
     models: draft.models,
     tools: draft.tools,
-    usage: { ...draft.usage } satisfies Usage,
+    usage: { ...draft.usage } as Usage,
     cost: draft.cost,
-    checks: draft.checks,
+    checks: draft.checks as readonly Check[],
     ...defined({ answer: words.content(draft.answer) }),
   };
 }
 
-function decision(
-  { id, fact, into }: NonNullable<BranchDraft["decided"]>,
-  words: Words,
-): NonNullable<Branch["decided"]> {
+/** The fact that decided, who and why. */
+function decision({ id, fact, into }: NonNullable<BranchDraft["decided"]>, words: Words) {
   const merge = fact.type === "branch-merge" ? fact : undefined;
   return {
     fact: id,

@@ -41,15 +41,7 @@ export type FileDiff = {
   readonly note?: string;
 };
 
-export type Patch = {
-  readonly from: Digest | null;
-  readonly to: Digest;
-  readonly files: Listed<FileDiff>;
-  readonly added: number;
-  readonly removed: number;
-  /** The first and the last fact of the files. */
-  readonly facts: readonly FactId[];
-};
+export type Patch = Awaited<ReturnType<Diffs["patch"]>>;
 
 /** A change of files whose diff is still to be made. */
 export type ChangeDraft = Omit<Change, "files"> & { readonly paths: readonly PathChange[] };
@@ -67,8 +59,8 @@ export class Changes {
     this.#sample = new Sample(most);
   }
 
-  see(seen: Seen, tool: string | undefined): void {
-    const { id, fact, elsewhere } = seen;
+  see(seen: Seen): void {
+    const { id, fact, elsewhere, tool } = seen;
     if (fact.type === "session-detach" && fact.tree !== undefined && !elsewhere)
       this.first ??= { tree: fact.tree, fact: id };
     const draft = this.#draft(seen);
@@ -163,32 +155,23 @@ export class Diffs {
     return { ...draft, files };
   }
 
-  /** All that changed between two trees. */
-  async patch(from: Digest | null, to: Digest, facts: readonly string[]): Promise<Patch> {
+  /** All that changed between two trees, with the first and the last fact of the files. */
+  async patch(from: Digest | null, to: Digest, facts: readonly FactId[]) {
     try {
       const paths = await diffTrees(this.#trees, from, to);
       const files = await this.#files(from, to, paths);
       const sum = (count: (file: FileDiff) => number): number =>
         files.items.reduce((total, file) => total + count(file), 0);
-      return {
-        from,
-        to,
-        files,
-        added: sum(({ added }) => added),
-        removed: sum(({ removed }) => removed),
-        facts,
-      };
+      const [added, removed] = [sum((file) => file.added), sum((file) => file.removed)];
+      return { from, to, files, added, removed, facts };
     } catch (error) {
       const file: FileDiff = { path: "", change: "modify", added: 0, removed: 0, note: noteOf(error) };
-      return { from, to, files: { items: [file], total: 1 }, added: 0, removed: 0, facts };
+      const files: Listed<FileDiff> = { items: [file], total: 1 };
+      return { from, to, files, added: 0, removed: 0, facts };
     }
   }
 
-  async #files(
-    before: Digest | null,
-    after: Digest,
-    paths: readonly PathChange[],
-  ): Promise<Listed<FileDiff>> {
+  async #files(before: Digest | null, after: Digest, paths: readonly PathChange[]) {
     const files: FileDiff[] = [];
     for (const one of paths.slice(0, FILES))
       files.push(this.#left-- > 0 ? await this.#file(before, after, one) : untold(one));

@@ -1,5 +1,6 @@
-import { type FactId, type FactType, readFact, typeOf } from "../../session/index.js";
+import { type FactId, type FactType, factTypes, readFact, typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { Approvals, POLICY_SET, RULING } from "./approvals.js";
 import { Branches, ROUTE } from "./branches.js";
 import { Changes } from "./changes.js";
@@ -36,21 +37,27 @@ const SHAPES = {
 } as const;
 type Lists = { readonly [Name in keyof typeof SHAPES]: Listed<ItemOf<(typeof SHAPES)[Name][number]>> };
 
-const OVER: ReadonlySet<string> = new Set(["tool-result", "tool-failure", "step-result", "step-failure"]);
+const OVER: ReadonlySet<string> = factTypes("tool-result tool-failure step-result step-failure");
+
+function collectors(most: number, words: Words) {
+  return {
+    picture: new Picture(),
+    spendings: new Spendings(),
+    models: new Models(most, words),
+    changes: new Changes(most, words),
+    tools: new Tools(most, words),
+    approvals: new Approvals(most, words),
+    memories: new Memories(most, words),
+    surroundings: new Surroundings(most, words),
+    record: new RecordItself(most, words),
+    task: new TaskFinder(words),
+  };
+}
 
 /** One reading of the record: every fact is shown to everybody who collects something, once, parents first. */
 export class Collection {
   readonly branches = new Branches();
-  readonly picture = new Picture();
-  readonly spendings = new Spendings();
-  readonly models: Models;
-  readonly tools: Tools;
-  readonly changes: Changes;
-  readonly approvals: Approvals;
-  readonly memories: Memories;
-  readonly surroundings: Surroundings;
-  readonly record: RecordItself;
-  readonly task: TaskFinder;
+  readonly by: ReturnType<typeof collectors>;
   readonly validations: Sample<Validation>;
   readonly checks = { passed: 0, failed: 0 };
   readonly #words: Words;
@@ -62,14 +69,7 @@ export class Collection {
   #read = 0;
 
   constructor({ most, progress }: Settings, words: Words) {
-    this.models = new Models(most, words);
-    this.tools = new Tools(most, words);
-    this.changes = new Changes(most, words);
-    this.approvals = new Approvals(most, words);
-    this.memories = new Memories(most, words);
-    this.surroundings = new Surroundings(most, words);
-    this.record = new RecordItself(most, words);
-    this.task = new TaskFinder(words);
+    this.by = collectors(most, words);
     this.validations = new Sample(most);
     this.#words = words;
     this.#progress = progress;
@@ -107,13 +107,11 @@ export class Collection {
 
   #see(recorded: Recorded, elsewhere: boolean): void {
     const branch = this.branches.place(recorded, elsewhere);
-    const seen: Seen = { ...recorded, branch, elsewhere };
-    const { id, fact } = seen;
+    const { id, fact } = recorded;
     const { of } = fact as { readonly of?: unknown };
     const call = typeof of === "string" ? of : undefined;
+    const seen: Seen = { ...recorded, branch, elsewhere, ...defined({ tool: this.by.tools.nameOf(call) }) };
     this.branches.see(seen);
-    this.picture.see(seen);
-    this.models.see(seen);
     const [shape, list] = this.#shapes.get(fact.type) ?? [];
     if (shape !== undefined) list?.add(shape.of(seen, this.#words));
     if (call !== undefined && fact.type === "command-run") this.#commands.set(call, id);
@@ -123,13 +121,6 @@ export class Collection {
       this.checks[fact.passed ? "passed" : "failed"] += 1;
       this.validations.add({ ...VALIDATION.of(seen, this.#words), ...(command && { command }) });
     }
-    this.changes.see(seen, this.tools.nameOf(call));
-    this.tools.see(seen);
-    this.approvals.see(seen);
-    this.memories.see(seen);
-    this.spendings.see(seen);
-    this.surroundings.see(seen);
-    this.record.see(seen);
-    this.task.see(seen);
+    for (const collector of Object.values(this.by)) collector.see(seen);
   }
 }

@@ -1,6 +1,5 @@
 import { html } from "./html/html.js";
-import type { Section } from "./html/words.js";
-import { card, count, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
+import { card, count, inline, items, lasting, line, pairs, type Section, told, when } from "./html/words.js";
 import { type ItemOf, shape } from "./item.js";
 
 /** A command that was run in a sandbox, with its output. */

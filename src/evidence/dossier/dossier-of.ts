@@ -1,11 +1,9 @@
 import { Trees } from "../../sandbox/index.js";
-import type { Digest, FactId, Session } from "../../session/index.js";
-import { RathError, VERSION } from "../../session/index.js";
+import { type Digest, type FactId, RathError, type Session, VERSION } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { Reader } from "../audit/reader.js";
-import type { Change, Patch } from "./changes.js";
-import { Diffs } from "./changes.js";
+import { type Change, Diffs, type Patch } from "./changes.js";
 import { Collection } from "./collect.js";
 import { DOSSIER, type Dossier, type Made } from "./dossier.js";
 import { fitted } from "./fit.js";
@@ -14,8 +12,7 @@ import { Prompts } from "./prompts.js";
 import type { Proof } from "./proof.js";
 import { namesById, straysOf } from "./strays.js";
 import { outcomeOf } from "./summary.js";
-import type { Listed } from "./words.js";
-import { Words } from "./words.js";
+import { type Listed, Words } from "./words.js";
 
 /** Branches of their own whose prompts are rendered. */
 const BRANCHES = 20;
@@ -46,43 +43,33 @@ export async function dossierOf(
     id,
     (one) => all.branches.has(one),
     [...all.branches.ids()],
-    all.record.facts,
+    all.by.record.facts,
     undefined,
-    (all.record.types["run-start"] ?? 0) > 0,
+    (all.by.record.types["run-start"] ?? 0) > 0,
   );
   await all.read(store, strays.heads, [id]);
   const branch = all.branches.end(id);
 
   const head = await store.load(id);
   const prompts = new Prompts(store, words);
-  await prompts.render(head, all.models.kept);
-  const elsewhere = all.models.kept.filter((call) => call.elsewhere);
+  await prompts.render(head, all.by.models.kept);
+  const elsewhere = all.by.models.kept.filter((call) => call.elsewhere);
   for (const stray of strays.heads.slice(0, BRANCHES))
     if (elsewhere.some((call) => !prompts.found.has(call.id))) await prompts.renderAt(stray, elsewhere);
 
   const diffs = new Diffs(new Trees(store), words);
   const changes = await changesOf(all, diffs);
   const patch = await patchOf(all, head, diffs);
-  const deeds = await all.memories.deeds(new Reader(store));
-  const { record, checks } = all;
-  const {
-    commands,
-    policies,
-    rulings,
-    routes,
-    budgets,
-    reads,
-    placements,
-    agents,
-    imports,
-    erasures,
-    signatures,
-  } = all.listed();
+  const deeds = await all.by.memories.deeds(new Reader(store));
+  const { checks } = all;
+  const { record } = all.by;
+  const { rulings, reads, placements, agents, signatures, policies: set, ...lists } = all.listed();
   const dossier: Dossier = {
+    ...lists,
     dossier: DOSSIER,
     session: { id, ...defined({ name }), branch: branch?.name ?? "main" },
     made: madeAt(settings.at),
-    task: all.task.task,
+    task: all.by.task.task,
     outcome: outcomeOf(head, words, record),
     counts: {
       facts: record.facts,
@@ -90,30 +77,25 @@ export async function dossierOf(
       types: record.types,
       branches: all.branches.all.length,
       rejected: all.branches.rejected,
-      filesChanged: all.changes.files,
+      filesChanged: all.by.changes.files,
       testsPassed: checks.passed,
       testsFailed: checks.failed,
       withheld: record.erased + record.missing,
     },
-    graph: all.picture.end(),
+    graph: all.by.picture.end(),
     branches: all.branches.listed(settings.most, words),
-    routes,
     timeline: record.timeline,
     words: record.words,
-    models: all.models.listed(prompts.found),
-    tools: all.tools.listed(),
-    commands,
+    models: all.by.models.listed(prompts.found),
+    tools: all.by.tools.listed(),
     changes,
     patch,
     validations: all.validations.listed(),
-    approvals: all.approvals.asked(),
-    policies: { set: policies, rulings },
-    memory: { reads, deeds, reasons: await all.memories.reasons(store, deeds.items) },
-    budgets,
-    spending: all.spendings.told(settings.most, all.branches.all),
-    environment: { placements, agents, ...all.surroundings.listed() },
-    imports,
-    erasures,
+    approvals: all.by.approvals.asked(),
+    policies: { set, rulings },
+    memory: { reads, deeds, reasons: await all.by.memories.reasons(store, deeds.items) },
+    spending: all.by.spendings.told(settings.most, all.branches.all),
+    environment: { placements, agents, ...all.by.surroundings.listed() },
     proof: { ...(await proofOf(store, all, head, strays.heads, words)), signatures },
     notes: notesOf(strays.note, strays.heads.length),
   };
@@ -121,7 +103,7 @@ export async function dossierOf(
 }
 
 async function changesOf(all: Collection, diffs: Diffs): Promise<Listed<Change>> {
-  const { items, ...rest } = all.changes.listed();
+  const { items, ...rest } = all.by.changes.listed();
   const changes: Change[] = [];
   for (const draft of items) changes.push(await diffs.change(draft));
   return { ...rest, items: changes };
@@ -129,7 +111,7 @@ async function changesOf(all: Collection, diffs: Diffs): Promise<Listed<Change>>
 
 /** From the files as they came to the files as the result has them. */
 async function patchOf(all: Collection, head: Session, diffs: Diffs): Promise<Patch | null> {
-  const { first } = all.changes;
+  const { first } = all.by.changes;
   const last = treeOf(head);
   if (first === undefined || last === null) return null;
   return diffs.patch(first.tree, last, [first.fact, head.id]);
@@ -146,7 +128,7 @@ function treeOf(head: Session): Digest | null {
 
 async function proofOf(
   store: Store,
-  { record }: Collection,
+  { by: { record } }: Collection,
   head: Session,
   strays: readonly FactId[],
   words: Words,

@@ -1,6 +1,5 @@
 import { isObject } from "../../util/index.js";
-import type { Told } from "./words.js";
-import { cut } from "./words.js";
+import { cut, type Told } from "./words.js";
 
 /** Texts are not cut to less than this: so much is told of each. */
 const LEAST = 200;

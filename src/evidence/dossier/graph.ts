@@ -1,4 +1,5 @@
 import { type FactId, isPerson } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Branch } from "./branches.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, line, type Section, when } from "./html/words.js";
@@ -105,11 +106,7 @@ export class Picture {
     const gap = total > ROWS ? ROWS / 2 : undefined;
     if (gap !== undefined) rows = [...rows.slice(0, gap), ...rows.slice(-gap)];
     const places = new Map(rows.map((row, place) => [row, place]));
-    return {
-      rows: rows.map((row) => shown(row, places)),
-      total,
-      ...(gap !== undefined && { gap }),
-    };
+    return { rows: rows.map((row) => shown(row, places)), total, ...defined({ gap }) };
   }
 
   #row(seen: Seen, event: Event | undefined, newest: Draft | undefined): Draft {
@@ -250,11 +247,7 @@ function shown(row: Draft, places: ReadonlyMap<Draft, number>): Row {
     kind,
     branch,
     label: brief(label, 200),
-    ...(tone !== undefined && { tone }),
-    facts,
-    first,
-    last,
-    ...(at !== undefined && { at }),
+    ...defined({ tone, facts, first, last, at }),
     from,
   };
 }
@@ -312,11 +305,7 @@ export function lanesOf({ rows }: Graph): ReadonlyMap<number, number> {
   return lanes;
 }
 
-function edges(
-  { rows }: Graph,
-  xOf: (branch: number) => number,
-  known: ReadonlyMap<number, Branch>,
-): readonly Html[] {
+function edges({ rows }: Graph, xOf: (branch: number) => number, known: ReadonlyMap<number, Branch>) {
   const begun = new Set<number>();
   return rows.flatMap((row, place) => {
     const isFirst = !begun.has(row.branch);
@@ -373,13 +362,7 @@ function dot(row: Row, x: number, place: number): Html {
   }
 }
 
-function entry(
-  row: Row,
-  place: number,
-  graph: Graph,
-  known: ReadonlyMap<number, Branch>,
-  anchors: Anchors,
-): Html {
+function entry(row: Row, place: number, graph: Graph, known: ReadonlyMap<number, Branch>, anchors: Anchors) {
   const branch = known.get(row.branch);
   const left = graph.total - graph.rows.length;
   const gap = left > 0 && place === graph.gap ? `after ${count(left, "row")} that are not drawn` : undefined;

@@ -11,6 +11,8 @@ export type Seen = {
   readonly branch: { readonly name: string; readonly index: number };
   /** Is not in the past of the session that the dossier is about. */
   readonly elsewhere: boolean;
+  /** The name of the call that it is about, where that is known. */
+  readonly tool?: string;
 };
 
 /** The time of facts whose source has none. */

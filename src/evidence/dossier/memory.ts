@@ -1,5 +1,5 @@
 import { why } from "../../memory/index.js";
-import type { Fact, FactId } from "../../session/index.js";
+import { type Fact, type FactId, isDigest } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, firstLine, isObject } from "../../util/index.js";
 import type { Reader } from "../audit/reader.js";
@@ -17,7 +17,7 @@ import {
   when,
 } from "./html/words.js";
 import { firstOf, type ItemOf, itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
-import { brief, type Item, isId, type Listed, rounded, type Told, text, type Words } from "./words.js";
+import { brief, type Item, type Listed, rounded, text, type Words } from "./words.js";
 
 /** A reading of memory. A run of version 0.1 does not say in which modules it was done. */
 export const MEMORY_READ = shape(
@@ -44,36 +44,9 @@ export const MEMORY_READ = shape(
 );
 export type MemoryRead = ItemOf<typeof MEMORY_READ>;
 
-export type MemoryDeed = Item & {
-  readonly type: string;
+export type MemoryDeed = ReturnType<typeof deedOf>;
+export type MemoryReason = Omit<Awaited<ReturnType<typeof whyOf>>, "space"> & {
   readonly space?: string;
-  readonly memory: string;
-  readonly text?: Told;
-  readonly why?: Told;
-  readonly source?: string;
-  readonly scope?: Told;
-  readonly because: readonly FactId[];
-};
-
-export type MemoryReason = {
-  readonly memory: FactId;
-  readonly space?: string;
-  readonly versions: readonly {
-    readonly fact: FactId;
-    readonly type: string;
-    readonly by: string;
-    readonly at?: string;
-    readonly text: string;
-  }[];
-  /** Its final grounds: people, tools, validations, imports. */
-  readonly grounds: readonly {
-    readonly fact: FactId;
-    readonly type: string;
-    readonly ground: string;
-    readonly by?: string;
-    readonly text: string;
-  }[];
-  readonly more: boolean;
   readonly problem?: string;
 };
 
@@ -82,10 +55,7 @@ const REASONS = 25;
 const FOLLOWED = 60;
 const HITS = 50;
 
-type Deed = Omit<MemoryDeed, "type" | "because" | "memory"> & {
-  readonly version: FactId;
-  readonly own?: Fact;
-};
+type Deed = Item & { readonly version: FactId; readonly own?: Fact };
 
 /** Recalled and written memories, and why they exist. */
 export class Memories {
@@ -103,7 +73,7 @@ export class Memories {
     if (fact.type === "memory-read") {
       const hits: readonly unknown[] = Array.isArray(fact.hits) ? fact.hits : [];
       for (const hit of hits.slice(0, HITS))
-        if (isObject(hit) && isId(hit.memory) && this.#named.size < 1_000) this.#named.add(hit.memory);
+        if (isObject(hit) && isDigest(hit.memory) && this.#named.size < 1_000) this.#named.add(hit.memory);
     } else if (isDeed(fact.type)) this.#deeds.add({ ...itemOf(seen), version: id, own: fact });
     else if (fact.type === "step-result") this.#told(seen, fact.value);
     else if (fact.type === "tool-result") this.#told(seen, fact.output);
@@ -116,14 +86,14 @@ export class Memories {
     for (const deed of items) {
       const fact = deed.own ?? (await reader.fact(deed.version))?.fact;
       // A result may name anything with such an id; only memories are told.
-      if (fact !== undefined && isDeed(fact.type)) deeds.push(this.#shown(deed, fact));
+      if (fact !== undefined && isDeed(fact.type)) deeds.push(deedOf(deed, fact, this.#words));
     }
     return { ...rest, items: deeds, total: rest.total - (items.length - deeds.length) };
   }
 
   /** Why the memories that were read or written are there. */
   async reasons(store: Store, deeds: readonly MemoryDeed[]): Promise<Listed<MemoryReason>> {
-    for (const { memory } of deeds) if (isId(memory)) this.#named.add(memory);
+    for (const { memory } of deeds) if (isDigest(memory)) this.#named.add(memory);
     const { items, ...rest } = firstOf([...this.#named], REASONS);
     const reasons: MemoryReason[] = [];
     for (const memory of items) reasons.push(await reasonOf(store, memory));
@@ -134,27 +104,31 @@ export class Memories {
   #told(seen: Seen, value: unknown): void {
     if (!isObject(value)) return;
     const version = value.version ?? value.memory;
-    if (isId(version)) this.#deeds.add({ ...itemOf(seen), version });
-    else if (Array.isArray(value.memories) && isId(value.head))
+    if (isDigest(version)) this.#deeds.add({ ...itemOf(seen), version });
+    else if (Array.isArray(value.memories) && isDigest(value.head))
       this.#deeds.add({ ...itemOf(seen), version: value.head });
   }
+}
 
-  #shown({ version, own, ...item }: Deed, fact: Fact): MemoryDeed {
-    const words = this.#words;
-    const said = fact as Fact & { readonly [field: string]: unknown };
-    return {
-      ...item,
-      facts: own === undefined ? [...item.facts, version] : item.facts,
-      by: fact.by,
-      type: fact.type,
-      ...(typeof said.space === "string" && { space: said.space }),
-      memory: fact.type === "memory-write" ? version : text(said.of ?? version),
-      ...defined({ text: words.maybe(said.text), why: words.maybe(said.why) }),
-      ...(typeof said.source === "string" && { source: said.source }),
-      ...defined({ scope: words.maybe(said.scope) }),
-      because: Array.isArray(said.because) ? said.because.filter(isId).slice(0, HITS) : [],
-    };
-  }
+/** A change of a memory, as the fact in its space says. */
+function deedOf({ version, own, ...item }: Deed, fact: Fact, words: Words) {
+  const said = fact as Fact & { readonly [field: string]: unknown };
+  const { space, source, because } = said;
+  return {
+    ...item,
+    facts: own === undefined ? [...item.facts, version] : item.facts,
+    by: fact.by,
+    type: fact.type,
+    memory: fact.type === "memory-write" ? version : text(said.of ?? version),
+    ...defined({
+      space: typeof space === "string" ? space : undefined,
+      text: words.maybe(said.text),
+      why: words.maybe(said.why),
+      source: typeof source === "string" ? source : undefined,
+      scope: words.maybe(said.scope),
+    }),
+    because: Array.isArray(because) ? because.filter(isDigest).slice(0, HITS) : [],
+  };
 }
 
 function isDeed(type: string): boolean {
@@ -163,30 +137,27 @@ function isDeed(type: string): boolean {
 
 async function reasonOf(store: Store, memory: FactId): Promise<MemoryReason> {
   try {
-    const found = await why(store, memory, { most: FOLLOWED });
-    return {
-      memory,
-      space: found.space,
-      versions: found.versions.slice(0, HITS).map(({ id, type, by, at, text: said }) => ({
-        fact: id,
-        type,
-        by,
-        ...defined({ at: timeOf(at) }),
-        text: brief(said, 400),
-      })),
-      grounds: found.leaves.slice(0, HITS).map(({ id, type, ground, by, text: said }) => ({
-        fact: id,
-        type,
-        ground: ground ?? "",
-        ...defined({ by }),
-        text: brief(said, 400),
-      })),
-      more: found.more || found.leaves.length > HITS,
-    };
+    return await whyOf(store, memory);
   } catch (error) {
     const problem = error instanceof Error ? firstLine(error.message) : "it cannot be looked up";
     return { memory, versions: [], grounds: [], more: false, problem };
   }
+}
+
+/** The versions of a memory and its final grounds: people, tools, validations, imports. */
+async function whyOf(store: Store, memory: FactId) {
+  const { space, versions, leaves, more } = await why(store, memory, { most: FOLLOWED });
+  return {
+    memory,
+    space,
+    versions: versions.slice(0, HITS).map(({ id, type, by, at, text: said }) => {
+      return { fact: id, type, by, ...defined({ at: timeOf(at) }), text: brief(said, 400) };
+    }),
+    grounds: leaves.slice(0, HITS).map(({ id, type, ground = "", by, text: said }) => {
+      return { fact: id, type, ground, ...defined({ by }), text: brief(said, 400) };
+    }),
+    more: more || leaves.length > HITS,
+  };
 }
 
 export const memorySection: Section = {

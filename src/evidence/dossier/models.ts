@@ -1,29 +1,15 @@
-import { costText, type Digest, type FactId, type FactOf, type Usage } from "../../session/index.js";
+import { costText, type Digest, type FactId, type FactOf } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import { type Html, html } from "./html/html.js";
 import { type Anchors, count, inline, items, lasting, line, type Section, told, when } from "./html/words.js";
-import { itemOf, Sample, type Seen } from "./item.js";
-import { failing, type Item, type Listed, type Told, text, type Words } from "./words.js";
+import { type ItemOf, itemOf, Sample, type Seen, shape } from "./item.js";
+import { failing, type Listed, type Told, text, type Words } from "./words.js";
 
-export type ModelCall = Item & {
-  readonly model: string;
-  readonly agent?: string;
-  readonly config?: FactId;
-  readonly parameters?: Told;
-  readonly prompt: Prompt;
-  readonly reply?: Told;
-  readonly reasoning?: Told;
-  readonly calls: readonly { readonly name: string; readonly input: Told }[];
-  readonly error?: Told;
-  readonly finish?: string;
-  readonly usage?: Usage;
-  readonly cost?: number;
-  readonly milliseconds?: number;
-  /** The outcome was made in another run and taken over. */
-  readonly from?: FactId;
-  /** The names of secrets that were taken out. */
-  readonly redacted?: readonly string[];
-};
+const ASK = shape("model-call", "model agent config parameters*", ({ prompt }) => ({
+  prompt: (prompt === undefined ? NO_DIGEST : { ...UNRENDERED, digest: prompt }) as Prompt,
+  calls: [] as { name: string; input: Told }[],
+}));
+export type ModelCall = ItemOf<typeof ASK> & Partial<ReturnType<typeof replied> & ReturnType<typeof failed>>;
 
 /** The prompt of a call: rendered again from the record and held against the digest that was recorded. */
 export type Prompt =
@@ -61,7 +47,7 @@ export class Models {
 
   see(seen: Seen): void {
     const { id, fact } = seen;
-    if (fact.type === "model-call") this.#add(seen, asked(seen, fact, this.#words));
+    if (fact.type === "model-call") this.#add(seen, ASK.of(seen, this.#words));
     else if (fact.type === "model-reply" || fact.type === "model-failure") {
       if (this.#left.delete(fact.of)) return;
       // A reply whose call is not in the record, as an import may have it, stands for itself.
@@ -89,16 +75,6 @@ export class Models {
   }
 }
 
-function asked(seen: Seen, fact: FactOf<"model-call">, words: Words): ModelCall {
-  return {
-    ...itemOf(seen),
-    model: fact.model,
-    ...defined({ agent: fact.agent, config: fact.config, parameters: words.maybe(fact.parameters) }),
-    prompt: fact.prompt === undefined ? NO_DIGEST : { ...UNRENDERED, digest: fact.prompt },
-    calls: [],
-  };
-}
-
 const NO_DIGEST: Prompt = { state: "not-rendered", why: "the record does not say which prompt was sent" };
 
 function alone(seen: Seen, fact: FactOf<"model-reply" | "model-failure">): ModelCall {
@@ -106,7 +82,8 @@ function alone(seen: Seen, fact: FactOf<"model-reply" | "model-failure">): Model
   return { ...itemOf(seen), model, prompt: NO_DIGEST, calls: [] };
 }
 
-function replied(fact: FactOf<"model-reply">, words: Words): Partial<ModelCall> {
+/** The outcome of a call. One that was made in another run, and taken over, names it in `from`. */
+function replied(fact: FactOf<"model-reply">, words: Words) {
   const { agent, cost, milliseconds, from, finish, usage } = fact;
   const parts: readonly unknown[] = Array.isArray(fact.content) ? fact.content : [];
   return {
@@ -123,7 +100,7 @@ function replied(fact: FactOf<"model-reply">, words: Words): Partial<ModelCall> 
   };
 }
 
-function failed(fact: FactOf<"model-failure">, words: Words): Partial<ModelCall> {
+function failed(fact: FactOf<"model-failure">, words: Words) {
   const { milliseconds, from } = fact;
   return {
     error:

@@ -2,6 +2,7 @@ import { type PromptMessage, renderedPrompt } from "../../agent/model/index.js";
 import { type FactId, RathError, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
+import { reachable } from "../audit/way.js";
 import type { ModelCall, Prompt } from "./models.js";
 import { cut, text, type Words } from "./words.js";
 
@@ -17,7 +18,7 @@ const LONGEST = 20_000_000;
 export class Prompts {
   readonly #store: Store;
   readonly #words: Words;
-  readonly #found = new Map<FactId, Prompt>();
+  readonly found = new Map<FactId, Prompt>();
   #held: Rendered[] = [];
 
   constructor(store: Store, words: Words) {
@@ -25,21 +26,17 @@ export class Prompts {
     this.#words = words;
   }
 
-  get found(): ReadonlyMap<FactId, Prompt> {
-    return this.#found;
-  }
-
   /** Renders those of the calls that are in the past of a head. */
   async render(head: Session, calls: readonly Call[]): Promise<void> {
-    const wanted = new Map(calls.filter(({ id }) => !this.#found.has(id)).map((one) => [one.id, one]));
+    const wanted = new Map(calls.filter(({ id }) => !this.found.has(id)).map((one) => [one.id, one]));
     if (wanted.size === 0) return;
     const sessions = new Map<FactId, Session>();
-    for (const session of pastOf(head)) if (wanted.has(session.id)) sessions.set(session.id, session);
+    for (const session of reachable(head)) if (wanted.has(session.id)) sessions.set(session.id, session);
     let turn = 0;
     for (const [id, { call }] of wanted) {
       const session = sessions.get(id);
       if (session === undefined) continue;
-      this.#found.set(id, this.#prompt(session, call));
+      this.found.set(id, this.#prompt(session, call));
       if (++turn % 16 === 0) await new Promise((done) => setImmediate(done));
     }
   }
@@ -52,7 +49,6 @@ export class Prompts {
 
   #prompt(session: Session, call: ModelCall): Prompt {
     const digest = call.prompt.digest;
-    const known = digest === undefined ? {} : { digest };
     if (digest === undefined) return call.prompt;
     try {
       const { text: whole, messages } = renderedPrompt(session);
@@ -61,7 +57,7 @@ export class Prompts {
       return this.#told(session.id, digest, whole, messages);
     } catch (error) {
       const why = error instanceof RathError ? firstLine(error.message) : "it cannot be rendered";
-      return { state: "not-rendered", ...known, why };
+      return { state: "not-rendered", digest, why };
     }
   }
 
@@ -93,23 +89,6 @@ function sharedOf(one: readonly string[], other: readonly string[]): number {
   let count = 0;
   while (count < one.length && count < other.length && one[count] === other[count]) count += 1;
   return count;
-}
-
-/** A session and its loaded past; where the past is not loaded it ends. */
-function* pastOf(head: Session): Iterable<Session> {
-  try {
-    yield* head.history();
-  } catch (error) {
-    if (!(error instanceof RathError)) throw error;
-    const seen = new Set<Session>();
-    const open = [head];
-    for (let node = open.pop(); node !== undefined; node = open.pop()) {
-      if (seen.has(node)) continue;
-      seen.add(node);
-      yield node;
-      if (!node.atHorizon) open.push(...node.parents);
-    }
-  }
 }
 
 /** A message as people read it: words as they are, calls and results with what they carry. */

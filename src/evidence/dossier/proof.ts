@@ -1,4 +1,5 @@
 import type { FactId } from "../../session/index.js";
+import { quoteShell } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html, isExact } from "./html/html.js";
 import { type Anchors, column, count, items, leftOut, type Section, table, when } from "./html/words.js";
@@ -63,21 +64,16 @@ ${
 /** The line of the head, where it is all here and can be copied as it stands. */
 function lineOf({ line }: Dossier["proof"]): Html {
   if ("withheld" in line || line.text.length < line.characters || !isExact(line.text)) return html``;
-  return html`<details class="part"><summary>Its line, and how to compute the id with sha256sum</summary><pre>${line.text}</pre><p class="small">In a shell:</p><pre>${`printf %s ${quoted(line.text)} | sha256sum`}</pre></details>`;
+  return html`<details class="part"><summary>Its line, and how to compute the id with sha256sum</summary><pre>${line.text}</pre><p class="small">In a shell:</p><pre>${`printf %s ${quoteShell(line.text)} | sha256sum`}</pre></details>`;
 }
 
 function commands(file: string | undefined, id: string): string {
-  const name = file === undefined ? "BUNDLE" : /^[\w.-]+$/.test(file) ? file : quoted(file);
+  const name = file === undefined ? "BUNDLE" : quoteShell(file);
   return [
     `rath verify ${name}`,
     `python3 tools/verify.py --head ${id} ${name}  # the standard library of Python, and nothing of ours`,
     `rath import ${name} && rath show ${id.slice(0, 12)}`,
   ].join("\n");
-}
-
-/** As one word of a shell. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 function signed(signatures: Dossier["proof"]["signatures"], anchors: Anchors): Html {

@@ -135,32 +135,15 @@ function eventOf(seen: Seen): Event {
 
 /** The words of a fact that stand for themselves, with a title. */
 function saidIn(fact: Seen["fact"]): { readonly title: string; readonly value: unknown } | undefined {
-  switch (fact.type) {
-    case "message-say":
-      return { title: text(fact.role), value: fact.content };
-    case "session-detach":
-      return { title: "brought along", value: fact.messages };
-    case "context-compress":
-      return { title: "summary", value: fact.summary };
-    case "signal-give":
-      return { title: "signal", value: fact.value };
-    case "skill-activate":
-      return { title: `skill ${fact.name}`, value: fact.instructions };
-    case "note": {
-      const {
-        type: _,
-        at: __,
-        by: ___,
-        run: ____,
-        seq: _____,
-        kind,
-        ...rest
-      } = fact as typeof fact & { readonly run?: string };
-      return { title: kind === undefined ? "note" : `note: ${text(kind)}`, value: rest };
-    }
-    default:
-      return undefined;
-  }
+  if (fact.type === "message-say") return { title: text(fact.role), value: fact.content };
+  if (fact.type === "session-detach") return { title: "brought along", value: fact.messages };
+  if (fact.type === "context-compress") return { title: "summary", value: fact.summary };
+  if (fact.type === "signal-give") return { title: "signal", value: fact.value };
+  if (fact.type === "skill-activate") return { title: `skill ${fact.name}`, value: fact.instructions };
+  if (fact.type !== "note") return undefined;
+  const stamps: ReadonlySet<string> = new Set(["type", "at", "by", "run", "seq", "kind"]);
+  const value = Object.fromEntries(Object.entries(fact).filter(([field]) => !stamps.has(field)));
+  return { title: fact.kind === undefined ? "note" : `note: ${text(fact.kind)}`, value };
 }
 
 /** Words of people, imports and notes. Those of models stand at their calls. */

@@ -1,4 +1,4 @@
-import { type Cost, costText, costWith, type FactId, type Usage } from "../../session/index.js";
+import { type Cost, costText, costWith, type FactId } from "../../session/index.js";
 import type { BranchDraft } from "./branches.js";
 import { type Html, html } from "./html/html.js";
 import {
@@ -21,13 +21,8 @@ export const BUDGET_STOP = shape("budget-stop", "limit allowed spent asked", () 
   kind: "stop" as const,
 }));
 
-export type Spent = {
-  readonly calls: number;
-  readonly usage: Required<Usage>;
-  /** Null where a reply does not say what it cost. */
-  readonly cost: Cost;
-  readonly milliseconds: number;
-};
+/** The cost is null where a reply does not say what it cost. */
+export type Spent = Readonly<Sum>;
 
 export type Spending = {
   /** In the past of the session; every call once. */
@@ -41,12 +36,7 @@ export type Spending = {
   readonly branches: Listed<Spent & { readonly name: string }>;
 };
 
-type Sum = {
-  calls: number;
-  usage: { -readonly [Key in keyof Usage]-?: number };
-  cost: Cost;
-  milliseconds: number;
-};
+type Sum = ReturnType<typeof none>;
 
 /** Usage and cost of models: exact, however long the record is. */
 export class Spendings {
@@ -111,9 +101,9 @@ export class Spendings {
   }
 }
 
-function none(): Sum {
+function none() {
   const usage = { input: 0, output: 0, cached: 0, reasoning: 0 };
-  return { calls: 0, usage, cost: 0, milliseconds: 0 };
+  return { calls: 0, usage, cost: 0 as Cost, milliseconds: 0 };
 }
 
 function sumOf<Key>(sums: Map<Key, Sum>, name: Key): Sum {

@@ -73,12 +73,7 @@ async function byNames(store: Store, head: FactId, isKnown: (id: FactId) => bool
 }
 
 /** Whether what a session has of its own comes from these facts: its first facts say so. */
-async function hangs(
-  store: Store,
-  id: FactId,
-  head: FactId,
-  isKnown: (id: FactId) => boolean,
-): Promise<boolean> {
+async function hangs(store: Store, id: FactId, head: FactId, isKnown: (id: FactId) => boolean) {
   for await (const lines of store.lines(id, { without: [head] }))
     return lines.some(({ line }) => parentsOf(line).some(isKnown));
   return false;

@@ -1,5 +1,12 @@
 import { statusOf } from "../../runtime/index.js";
-import { costText, type FactId, goesOnFrom, RathError, type Session } from "../../session/index.js";
+import {
+  costText,
+  type FactId,
+  goesOnFrom,
+  type Pending,
+  RathError,
+  type Session,
+} from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { reason } from "./branches.js";
 import type { Dossier } from "./dossier.js";
@@ -17,23 +24,7 @@ export type Task = {
   readonly at?: string;
 };
 
-export type Outcome = {
-  readonly status: "finished" | "failed" | "cancelled" | "waiting" | "open";
-  readonly answer?: Told;
-  readonly error?: Told;
-  /** The branch that the result stands on. */
-  readonly branch: string;
-  readonly began?: string;
-  readonly ended?: string;
-  /** The requests that are pending. */
-  readonly pending: Listed<{
-    readonly id: FactId;
-    readonly type: string;
-    readonly what: string;
-    readonly doubt?: true;
-  }>;
-  readonly facts: readonly FactId[];
-};
+export type Outcome = ReturnType<typeof outcomeOf>;
 
 /** The task of the session: the first words of a person, or where it came from. */
 export class TaskFinder {
@@ -70,12 +61,12 @@ export class TaskFinder {
 
 const PENDING = 50;
 
-/** How it came out, as the head says. */
+/** How it came out, as the head says: on which branch the result stands, and which requests are pending. */
 export function outcomeOf(
   head: Session,
   words: Words,
   times: { readonly began: string | undefined; readonly ended: string | undefined },
-): Outcome {
+) {
   const status = attempt(() => statusOf(head)) ?? "open";
   const answer = attempt(() => answerOf(head));
   const end = endOf(head);
@@ -91,7 +82,7 @@ export function outcomeOf(
   };
 }
 
-function pendingIn(head: Session): Outcome["pending"] {
+function pendingIn(head: Session): Listed<Pending> {
   const { items, ...rest } = firstOf(attempt(() => head.pending) ?? [], PENDING);
   const shown = items.map(({ id, type, what, doubt }) => ({
     id,

@@ -1,4 +1,4 @@
-import { type FactId, type FactOf, Withheld } from "../../session/index.js";
+import { type FactId, type FactOf, factTypes, Withheld } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import { type Html, html } from "./html/html.js";
 import {
@@ -15,38 +15,31 @@ import {
 } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
 import { redactedOf } from "./models.js";
-import { failing, type Item, type Listed, type Told, text, type Words } from "./words.js";
+import { failing, type Listed, type Told, text, type Words } from "./words.js";
 
-export type ToolCall = Item & {
-  readonly kind: "tool" | "step";
-  readonly name: string;
-  readonly input: Told;
-  readonly effect?: string;
-  readonly key?: string;
-  readonly source?: Told;
-  readonly output?: Told;
-  readonly error?: Told;
-  readonly state: "done" | "failed" | "open" | "in doubt";
-  readonly origin?: string;
-  readonly edited?: { readonly by: string; readonly input: Told };
-  readonly attempts: number;
-  readonly troubles: readonly { readonly fact: FactId; readonly what: string; readonly text: Told }[];
-  readonly milliseconds?: number;
-  readonly from?: FactId;
-  readonly redacted?: readonly string[];
-  /** Where the session was placed, and which sandbox was used. */
-  readonly placement?: string;
-  readonly sandbox?: string;
-  readonly verdict?: string;
-  /** Commands, changes, checks, approvals and readings that belong to the call. */
-  readonly evidence: readonly { readonly fact: FactId; readonly type: string }[];
-};
+type Piece = { readonly fact: FactId; readonly type: string };
+type Trouble = { readonly fact: FactId; readonly what: string; readonly text: Told };
+
+/** A call as it was asked for. `placement` is where the session was placed. */
+type Asked = ReturnType<typeof asked>;
+
+/** `sandbox` is the one that was used; `evidence` are commands, changes, checks, approvals and readings that belong to the call. */
+export type ToolCall = Asked &
+  Partial<Omit<ReturnType<typeof outcomeOf>, "state">> & {
+    readonly state: "done" | "failed" | "open" | "in doubt";
+    readonly attempts: number;
+    readonly sandbox?: string;
+    readonly verdict?: string;
+    readonly troubles: readonly Trouble[];
+    readonly evidence: readonly Piece[];
+  };
 
 type Draft = {
   call: ToolCall;
   readonly id: FactId;
-  readonly evidence: { readonly fact: FactId; readonly type: string }[];
-  readonly troubles: ToolCall["troubles"][number][];
+  readonly asked: Asked;
+  readonly evidence: Piece[];
+  readonly troubles: Trouble[];
   isOver: boolean;
 };
 
@@ -54,16 +47,10 @@ type OutcomeFact = FactOf<"tool-result" | "tool-failure" | "step-result" | "step
 
 /** How much evidence of one call is named. */
 const EVIDENCE = 50;
-const EVIDENT: ReadonlySet<string> = new Set([
-  "command-run",
-  "workspace-import",
-  "workspace-change",
-  "workspace-merge",
-  "validation-report",
-  "approval-ask",
-  "memory-read",
-  "skill-activate",
-]);
+const EVIDENT: ReadonlySet<string> = factTypes(
+  "command-run workspace-import workspace-change workspace-merge validation-report approval-ask",
+  "memory-read skill-activate",
+);
 
 /** The calls of tools and the steps, each with its outcome and with what it left on the record. */
 export class Tools {
@@ -90,7 +77,7 @@ export class Tools {
         return;
       case "tool-call":
       case "step-call":
-        this.#add(seen, this.#asked(seen, fact));
+        this.#add(id, asked(seen, fact, this.#placementOf(seen), this.#words));
         return;
       case "tool-result":
       case "tool-failure":
@@ -115,73 +102,37 @@ export class Tools {
     return this.#sample.listedAs(({ call, evidence, troubles }) => ({ ...call, evidence, troubles }));
   }
 
-  #add({ id }: Seen, call: ToolCall): Draft {
-    const draft = this.#sample.add({ id, call, evidence: [], troubles: [], isOver: false });
+  #add(id: FactId, request: Asked): Draft {
+    const call: ToolCall = { ...request, state: "open", attempts: 0, troubles: [], evidence: [] };
+    const draft = this.#sample.add({ id, call, asked: request, evidence: [], troubles: [], isOver: false });
     this.#known.set(id, draft);
     return draft;
   }
 
-  #asked(seen: Seen, fact: FactOf<"tool-call" | "step-call">): ToolCall {
-    const placement = this.#placements.get(seen.branch.index) ?? this.#placements.get(0);
-    const source = fact.type === "tool-call" ? this.#words.maybe(fact.source) : undefined;
-    return {
-      ...itemOf(seen),
-      kind: fact.type === "tool-call" ? "tool" : "step",
-      name: fact.name,
-      input: this.#words.tell(fact.input ?? null),
-      ...defined({ effect: fact.effect, key: fact.key, source, placement }),
-      state: "open",
-      attempts: 0,
-      troubles: [],
-      evidence: [],
-    };
+  #placementOf({ branch }: Seen): string | undefined {
+    return this.#placements.get(branch.index) ?? this.#placements.get(0);
   }
 
   #outcome(seen: Seen, fact: OutcomeFact): void {
     const { id } = seen;
     if (this.#left.delete(fact.of)) return;
     const known = this.#known.get(fact.of);
-    const draft =
-      known === undefined || known.isOver ? this.#add(seen, this.#once(seen, fact, known)) : known;
+    const draft = known === undefined || known.isOver ? this.#add(id, this.#once(seen, fact, known)) : known;
     draft.isOver = true;
-    const { milliseconds, from } = fact;
-    const isFailure = fact.type === "tool-failure" || fact.type === "step-failure";
-    draft.call = {
-      ...draft.call,
-      facts: draft.id === id ? draft.call.facts : [...draft.call.facts, id],
-      state: isFailure ? "failed" : "done",
-      ...(isFailure
-        ? { error: errorOf(fact.error, this.#words) }
-        : { output: this.#words.tell(fact.type === "tool-result" ? fact.output : fact.value) }),
-      ...(fact.type === "tool-result" && fact.origin !== undefined && { origin: fact.origin }),
-      ...defined({ edited: editedOf(fact.edited, this.#words), milliseconds, from }),
-      ...redactedOf(fact.redacted),
-    };
+    const facts = draft.id === id ? draft.call.facts : [...draft.call.facts, id];
+    draft.call = { ...draft.call, facts, ...outcomeOf(fact, this.#words) };
   }
 
   /** An outcome that stands for itself: that of a call which is not listed, or has one already. */
-  #once(seen: Seen, { of, by, type }: OutcomeFact, known: Draft | undefined): ToolCall {
+  #once(seen: Seen, { of, by, type }: OutcomeFact, known: Draft | undefined): Asked {
     const item = itemOf(seen);
-    const outset = { state: "open", attempts: 0, troubles: [], evidence: [] } as const;
-    if (known !== undefined) {
-      // A retry or a what-if went on from the same call: what was asked is the same.
-      const { kind, name, input, effect, key, source, placement } = known.call;
-      return {
-        ...item,
-        facts: [of, seen.id],
-        kind,
-        name,
-        input,
-        ...defined({ effect, key, source, placement }),
-        ...outset,
-      };
-    }
+    // A retry or a what-if went on from the same call: what was asked is the same.
+    if (known !== undefined) return { ...known.asked, ...item, facts: [of, seen.id] };
     return {
       ...item,
       kind: type.startsWith("tool") ? "tool" : "step",
       name: by.replace(/^tool:/, ""),
       input: this.#words.tell("(its call is not listed here)"),
-      ...outset,
     };
   }
 
@@ -211,12 +162,47 @@ export class Tools {
   }
 }
 
+function asked(
+  seen: Seen,
+  fact: FactOf<"tool-call" | "step-call">,
+  placement: string | undefined,
+  words: Words,
+) {
+  const { name, effect, key } = fact;
+  const source = fact.type === "tool-call" ? words.maybe(fact.source) : undefined;
+  return {
+    ...itemOf(seen),
+    kind: fact.type === "tool-call" ? ("tool" as const) : ("step" as const),
+    name,
+    input: words.tell(fact.input ?? null),
+    ...defined({ effect, key, source, placement }),
+  };
+}
+
+function outcomeOf(fact: OutcomeFact, words: Words) {
+  const { milliseconds, from } = fact;
+  const isFailure = fact.type === "tool-failure" || fact.type === "step-failure";
+  const output = isFailure ? undefined : words.tell(fact.type === "tool-result" ? fact.output : fact.value);
+  return {
+    state: isFailure ? ("failed" as const) : ("done" as const),
+    ...defined({
+      error: isFailure ? errorOf(fact.error, words) : undefined,
+      output,
+      origin: fact.type === "tool-result" ? fact.origin : undefined,
+      edited: editedOf(fact.edited, words),
+      milliseconds,
+      from,
+    }),
+    ...redactedOf(fact.redacted),
+  };
+}
+
 /** A failure in words. */
 export function errorOf(error: unknown, words: Words): ReturnType<Words["tell"]> {
   return error instanceof Withheld || !isObject(error) ? words.tell(error) : words.tell(failing(error));
 }
 
-function editedOf(edited: unknown, words: Words): ToolCall["edited"] {
+function editedOf(edited: unknown, words: Words): { readonly by: string; readonly input: Told } | undefined {
   if (edited === undefined) return undefined;
   if (!isObject(edited) || edited instanceof Withheld) return { by: "?", input: words.tell(edited) };
   return { by: text(edited.by), input: words.tell(edited.input) };

@@ -12,10 +12,7 @@ const AT_ONCE = 1 << 20;
  * Nobody can know the name that it has until then, and what has that name already is not opened: a link that somebody
  * laid there would lead to another file.
  */
-export async function writeWhole(
-  path: string,
-  pieces: Pieces,
-): Promise<{ readonly bytes: number; readonly digest: string }> {
+export async function writeWhole(path: string, pieces: Pieces) {
   const aside = join(dirname(path), `rath-${randomBytes(12).toString("hex")}.part`);
   const hash = createHash("sha256");
   let bytes = 0;

@@ -98,10 +98,6 @@ export function text(value: unknown): string {
   return value === undefined || value === null ? "" : (JSON.stringify(value) ?? "");
 }
 
-export function isId(value: unknown): value is string {
-  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
-}
-
 /** A told text on one line, for titles. */
 export function inline(told: Told, most = 240): string {
   if ("withheld" in told) return `(${told.withheld})`;

@@ -2,6 +2,7 @@ import { lstat, open } from "node:fs/promises";
 import { basename } from "node:path";
 import { type FactId, type Json, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { writeBundle } from "../bundle/index.js";
 import type { PublicKey, SigningKey } from "../proof/index.js";
 import type { Dossier } from "./dossier.js";
@@ -44,35 +45,13 @@ export async function writeDossier(
   for (const file of [bundle, page]) if (file !== undefined && file !== base) await requireOurs(file);
   const dossier = await dossierOf(store, nameOrId, options);
   // The page names the bundle by its digest, so the bundle is written first.
-  const bundled =
-    bundle === undefined
-      ? undefined
-      : {
-          file: bundle,
-          ...(await written(
-            bundle,
-            writeBundle(store, headsOf(dossier, memory), {
-              about: aboutOf(dossier),
-              view: dossier as unknown as Json,
-              keys,
-              sign,
-            }),
-          )),
-        };
-  const paged =
-    page === undefined
-      ? undefined
-      : await written(page, [
-          dossierHtml(
-            dossier,
-            bundled && { bundle: { file: basename(bundled.file), digest: bundled.digest } },
-          ),
-        ]);
-  return {
-    dossier,
-    ...(page !== undefined && paged !== undefined && { html: { file: page, bytes: paged.bytes } }),
-    ...(bundled !== undefined && { bundle: bundled }),
-  };
+  const view = dossier as unknown as Json;
+  const pieces = writeBundle(store, headsOf(dossier, memory), { about: aboutOf(dossier), view, keys, sign });
+  const bundled = bundle === undefined ? undefined : { file: bundle, ...(await written(bundle, pieces)) };
+  if (page === undefined) return { dossier, ...defined({ bundle: bundled }) };
+  const beside = bundled && { bundle: { file: basename(bundled.file), digest: bundled.digest } };
+  const { bytes } = await written(page, [dossierHtml(dossier, beside)]);
+  return { dossier, html: { file: page, bytes }, ...defined({ bundle: bundled }) };
 }
 
 /** The sessions that the bundle holds: the one asked for, the branches that nothing took in, and spaces where wanted. */
@@ -127,10 +106,7 @@ async function beginningOf(path: string): Promise<string> {
   }
 }
 
-async function written(
-  path: string,
-  pieces: AsyncIterable<string> | Iterable<string>,
-): Promise<{ readonly bytes: number; readonly digest: string }> {
+async function written(path: string, pieces: AsyncIterable<string> | Iterable<string>) {
   try {
     return await writeWhole(path, pieces);
   } catch (error) {

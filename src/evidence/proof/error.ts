@@ -13,6 +13,10 @@ export class ProofError extends RathError {
   }
 }
 
+export function keyRefused(message: string, hint: string, cause?: unknown): ProofError {
+  return new ProofError("key-refused", message, hint, { cause });
+}
+
 /** Refuses options that do not exist: a misspelt option would have no effect, and its check would not be made. */
 export function requireOptions(options: object, known: readonly string[], call: string): void {
   if (!isObject(options))

@@ -1,4 +1,4 @@
-import type { FactId } from "../../session/index.js";
+import { type FactId, isDigest } from "../../session/index.js";
 import { bytesOf } from "./base64.js";
 import { bodyOf, checkOrigin, readCheckpoint, readSize } from "./checkpoint.js";
 import { ProofError } from "./error.js";
@@ -94,32 +94,23 @@ export type Included = {
 /** Whether a proof shows, with keys that are known, that a fact is in the log. */
 export function checkInclusion(proof: InclusionProof, id: FactId, keys: readonly PublicKey[]): Included {
   const { origin, index, size, path, signatures } = proof;
-  if (!/^[0-9a-f]{64}$/.test(id))
-    return { included: false, problem: "this is not an id of a fact", signers: [] };
+  const not = (problem: string, signers: readonly Signer[] = []): Included => {
+    return { included: false, problem, signers };
+  };
+  if (!isDigest(id)) return not("this is not an id of a fact");
   const root = rootOfPath(leafHash(Buffer.from(id, "hex")), index, size, path);
-  if (root === undefined)
-    return {
-      included: false,
-      problem: `a proof of place ${index} among ${size} has another number of hashes`,
-      signers: [],
-    };
+  if (root === undefined) return not(`a proof of place ${index} among ${size} has another number of hashes`);
   if (proof.root !== undefined && !same(proof.root, root))
-    return {
-      included: false,
-      problem: `it does not lead from the fact ${id} to the root that was signed`,
-      signers: [],
-    };
+    return not(`it does not lead from the fact ${id} to the root that was signed`);
   const signers = signersOf({ text: bodyOf({ origin, size, root }), signatures }, keys);
   if (signers.some(({ verdict }) => verdict === "good")) return { included: true, signers };
   const names = signers.map((one) => `${one.name}+${one.id}`).join(", ");
-  const known = signers.some(({ verdict }) => verdict === "bad");
-  return {
-    included: false,
-    problem: known
-      ? `it is not about the fact ${id}, or was altered: what follows from both was not signed by ${names}`
-      : `it is signed by ${names}, and no such key is known here`,
-    signers,
-  };
+  return signers.some(({ verdict }) => verdict === "bad")
+    ? not(
+        `it is not about the fact ${id}, or was altered: what follows from both was not signed by ${names}`,
+        signers,
+      )
+    : not(`it is signed by ${names}, and no such key is known here`, signers);
 }
 
 function refused(reason: string): ProofError {
@@ -127,8 +118,6 @@ function refused(reason: string): ProofError {
     "proof-refused",
     `This is not a proof of inclusion: ${reason}.`,
     "give a file that `rath prove SESSION -o FILE` wrote",
-    {
-      data: { reason },
-    },
+    { data: { reason } },
   );
 }

@@ -9,7 +9,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { nearestOf } from "../../util/index.js";
-import { ProofError } from "./error.js";
+import { keyRefused } from "./error.js";
 import { replaceFile } from "./file.js";
 import { type PublicKey, readPublicKey, SigningKey } from "./key.js";
 
@@ -31,15 +31,13 @@ export class KeyRing {
   /** Makes a key. A name that is taken is refused: what was signed with the other one would lose its signer. */
   make(name: string): SigningKey {
     if (typeof name !== "string" || !/^[A-Za-z0-9][A-Za-z0-9._@-]{0,31}$/.test(name))
-      throw new ProofError(
-        "key-refused",
+      throw keyRefused(
         `A key cannot be called ${JSON.stringify(String(name).slice(0, 60))}.`,
         "take up to 32 letters, digits, dots, dashes and at signs, as: rath key new ada",
       );
     const file = join(this.folder, `${name}.pem`);
     if (existsSync(file))
-      throw new ProofError(
-        "key-refused",
+      throw keyRefused(
         `There is a key called ${name} already.`,
         "take another name, or use it: rath key list",
       );
@@ -62,19 +60,16 @@ export class KeyRing {
   /** The key to sign with: the one of that name, or the only one. */
   signer(name?: string): SigningKey {
     const names = this.#files("", ".pem").map((file) => file.slice(0, -".pem".length));
-    if (names.length === 0)
-      throw new ProofError("key-refused", "There is no key to sign with.", "make one: rath key new NAME");
+    if (names.length === 0) throw keyRefused("There is no key to sign with.", "make one: rath key new NAME");
     if (name === undefined && names.length > 1)
-      throw new ProofError(
-        "key-refused",
+      throw keyRefused(
         `There are ${names.length} keys to sign with: ${names.slice(0, 8).join(", ")}.`,
         "say which: --sign NAME",
       );
     const wanted = name ?? (names[0] as string);
     if (!names.includes(wanted)) {
       const near = nearestOf(wanted, names);
-      throw new ProofError(
-        "key-refused",
+      throw keyRefused(
         `There is no key called ${JSON.stringify(wanted.slice(0, 60))} to sign with.`,
         near === undefined ? "see which there are: rath key list" : `did you mean ${near}?`,
       );
@@ -83,8 +78,7 @@ export class KeyRing {
     const { mode } = statSync(file);
     // A reader of the file could sign in this person's name.
     if (process.platform !== "win32" && (mode & 0o077) !== 0)
-      throw new ProofError(
-        "key-refused",
+      throw keyRefused(
         `The private key ${wanted} can be read by others.`,
         `chmod 600 ${JSON.stringify(file)}`,
       );
@@ -103,13 +97,10 @@ export class KeyRing {
         try {
           keys.push({ key: readPublicKey(readFileSync(file, "utf8")), own, file });
         } catch (error) {
-          throw new ProofError(
-            "key-refused",
+          throw keyRefused(
             `The key file ${file} cannot be read.`,
             "take it out of the folder, or put the right text into it",
-            {
-              cause: error,
-            },
+            error,
           );
         }
       }

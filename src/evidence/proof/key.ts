@@ -8,7 +8,7 @@ import {
   verify,
 } from "node:crypto";
 import { bytesOf } from "./base64.js";
-import { ProofError } from "./error.js";
+import { keyRefused } from "./error.js";
 
 /** The algorithm byte before a public key, in its text and in its id: Ed25519. */
 const ED25519 = 1;
@@ -26,7 +26,7 @@ export class PublicKey {
   constructor(name: string, bytes: Uint8Array) {
     checkName(name);
     if (bytes.length !== KEY_BYTES)
-      throw new ProofError("key-refused", `A public key has 32 bytes, not ${bytes.length}.`, SHAPE);
+      throw keyRefused(`A public key has 32 bytes, not ${bytes.length}.`, SHAPE);
     this.name = name;
     this.#bytes = Buffer.from(bytes);
     this.id = hash("sha256", Buffer.concat([Buffer.from(`${name}\n`), this.#marked]), "hex").slice(0, 8);
@@ -85,15 +85,10 @@ export class SigningKey extends PublicKey {
       secret = createPrivateKey(pem);
     } catch {
       // The reason may quote the text.
-      throw new ProofError(
-        "key-refused",
-        `The private key ${shown(name)} cannot be read.`,
-        "rath key new NAME makes a new one",
-      );
+      throw keyRefused(`The private key ${shown(name)} cannot be read.`, "rath key new NAME makes a new one");
     }
     if (secret.asymmetricKeyType !== "ed25519")
-      throw new ProofError(
-        "key-refused",
+      throw keyRefused(
         `The private key ${shown(name)} is not an Ed25519 key.`,
         "rath key new NAME makes one",
       );
@@ -119,16 +114,15 @@ const SHAPE = "a public key is one line: NAME+ID+BASE64, as `rath key show` prin
 
 /** Reads the text of a public key. */
 export function readPublicKey(text: unknown): PublicKey {
-  if (typeof text !== "string") throw new ProofError("key-refused", "A public key is a text.", SHAPE);
+  if (typeof text !== "string") throw keyRefused("A public key is a text.", SHAPE);
   const [, name = "", id = "", data = ""] =
     /^([^+]*)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]{44,64})\n?$/.exec(text) ?? [];
   const bytes = bytesOf(data, 1 + KEY_BYTES);
   if (bytes === undefined || bytes[0] !== ED25519)
-    throw new ProofError("key-refused", `This is not a public key: ${shown(text)}.`, SHAPE);
+    throw keyRefused(`This is not a public key: ${shown(text)}.`, SHAPE);
   const key = new PublicKey(name, bytes.subarray(1));
   if (key.id !== id)
-    throw new ProofError(
-      "key-refused",
+    throw keyRefused(
       `The public key of ${shown(name)} has the id ${key.id}, and its text says ${id}.`,
       "the text was altered: ask for it again, and compare the id on another way",
     );
@@ -138,8 +132,7 @@ export function readPublicKey(text: unknown): PublicKey {
 /** Names stand in notes, whose lines are split at blanks, and in labels, which are split at plus signs. */
 function checkName(name: string): void {
   if (typeof name === "string" && name.length <= 100 && /^[^\s+\p{C}]+$/u.test(name)) return;
-  throw new ProofError(
-    "key-refused",
+  throw keyRefused(
     `A key cannot be called ${shown(name)}.`,
     "a name has no blanks, no plus signs and no control characters, as: ada, build.example.org",
   );

@@ -16,10 +16,11 @@ import { openStore, type Store } from "../../store/index.js";
 import { readCheckpoint } from "./checkpoint.js";
 import { SigningKey } from "./key.js";
 import { CheckpointLog } from "./log.js";
-import { isConsistent, same } from "./merkle.js";
+import { same } from "./merkle.js";
 import { signersOf } from "./note.js";
 import { CheckpointMemory } from "./release.js";
 import { releaseUnnamed, takeCheckpoint } from "./take.js";
+import { isConsistent } from "./testing/consistency.js";
 
 const base = mkdtempSync(join(tmpdir(), "openrath-log-"));
 afterAll(() => rmSync(base, { recursive: true, force: true }));

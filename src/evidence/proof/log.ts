@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { FactId } from "../../session/index.js";
+import { type FactId, isDigest } from "../../session/index.js";
 import { isDead } from "../../store/index.js";
 import { type Checkpoint, readCheckpoint } from "./checkpoint.js";
 import { ProofError, reasonOf } from "./error.js";
@@ -70,18 +70,11 @@ export class CheckpointLog {
   *#tails(size: number): Iterable<LogFlaw> {
     const { count, blocks, torn } = this.leaves;
     const left = "a checkpoint that was not finished leaves that; so does one that was taken away";
+    const leaves = { file: "leaves", offset: Math.min(count, size) * HASH_BYTES };
     if (count < size)
-      yield {
-        file: "leaves",
-        offset: count * HASH_BYTES,
-        problem: `it ends after ${count} ids, and the newest checkpoint has ${size}`,
-      };
+      yield { ...leaves, problem: `it ends after ${count} ids, and the newest checkpoint has ${size}` };
     else if (count > size || torn.leaves > 0)
-      yield {
-        file: "leaves",
-        offset: size * HASH_BYTES,
-        problem: `it goes on behind the ${size} ids of the newest checkpoint: ${left}`,
-      };
+      yield { ...leaves, problem: `it goes on behind the ${size} ids of the newest checkpoint: ${left}` };
     const whole = Math.floor(size / BLOCK);
     if (blocks !== whole || torn.roots > 0)
       yield {
@@ -116,7 +109,7 @@ export class CheckpointLog {
       const covered = JSON.parse(textOf(this.#file("covered.json")) ?? "") as Covered;
       const heads: unknown = covered.heads;
       const isFit = covered.size === size && typeof covered.whole === "boolean" && Array.isArray(heads);
-      return isFit && (heads as unknown[]).every(isId) ? covered : undefined;
+      return isFit && (heads as unknown[]).every(isDigest) ? covered : undefined;
     } catch {
       return undefined;
     }
@@ -163,16 +156,16 @@ export class CheckpointLog {
 
   /** Puts a checkpoint behind the others. Its ids must be there: a note that is there covers ids that are there. */
   seal(checkpoint: Checkpoint, covered: Omit<Covered, "size">): void {
-    appendAt(
-      this.#file("checkpoints"),
-      Buffer.from(`${checkpoint.text}\n`),
-      sizeOf(this.#file("checkpoints")),
-    );
+    this.#add("checkpoints", checkpoint.text);
     replaceFile(this.#file("covered.json"), `${JSON.stringify({ size: checkpoint.size, ...covered })}\n`);
   }
 
   addRelease(note: string): void {
-    appendAt(this.#file("releases"), Buffer.from(`${note}\n`), sizeOf(this.#file("releases")));
+    this.#add("releases", note);
+  }
+
+  #add(file: string, note: string): void {
+    appendAt(this.#file(file), Buffer.from(`${note}\n`), sizeOf(this.#file(file)));
   }
 
   /** Keeps others from adding at the same time. Answers with the way to let them. */
@@ -218,8 +211,4 @@ export class CheckpointLog {
   #file(name: string): string {
     return join(this.folder, name);
   }
-}
-
-function isId(value: unknown): boolean {
-  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
 }

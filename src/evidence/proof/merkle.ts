@@ -87,24 +87,34 @@ export function rootOfPath(
   size: number,
   path: readonly Buffer[],
 ): Buffer | undefined {
-  if (!isPlace(index, size)) return undefined;
-  let node = index;
-  let last = size - 1;
+  if (!isSize(index) || !isSize(size) || index >= size) return undefined;
   let root = leaf;
+  const isWhole = climb(index, size - 1, path, (beside, isLeft) => {
+    root = isLeft ? nodeHash(beside, root) : nodeHash(root, beside);
+  });
+  return isWhole ? root : undefined;
+}
+
+/** Goes up from a node with the hashes beside its way. Whether there are as many of them as there must be. */
+export function climb(
+  start: number,
+  end: number,
+  path: readonly Buffer[],
+  join: (beside: Buffer, isLeft: boolean) => void,
+): boolean {
+  let [node, last] = [start, end];
+  const up = (): void => {
+    [node, last] = [half(node), half(last)];
+  };
   for (const beside of path) {
-    if (last === 0) return undefined;
-    if (node % 2 === 1 || node === last) {
-      root = nodeHash(beside, root);
-      // A node without a right neighbour goes up as it is until it has a left one.
-      while (node % 2 === 0 && node !== 0) {
-        node = half(node);
-        last = half(last);
-      }
-    } else root = nodeHash(root, beside);
-    node = half(node);
-    last = half(last);
+    if (last === 0) return false;
+    const isLeft = node % 2 === 1 || node === last;
+    join(beside, isLeft);
+    // A node without a right neighbour goes up as it is until it has a left one.
+    while (isLeft && node % 2 === 0 && node !== 0) up();
+    up();
   }
-  return last === 0 ? root : undefined;
+  return last === 0;
 }
 
 /** The hashes that show that a tree of an earlier size is the beginning of this one. */
@@ -129,43 +139,6 @@ export function consistencyPath(earlier: number, size: number, subtree: Subtree)
   return path.reverse();
 }
 
-/** Whether a tree is the beginning of another, by the hashes that show it (RFC 9162, 2.1.4.2). */
-export function isConsistent(
-  earlier: { readonly size: number; readonly root: Uint8Array },
-  later: { readonly size: number; readonly root: Uint8Array },
-  path: readonly Buffer[],
-): boolean {
-  if (!isSize(earlier.size) || !isSize(later.size) || earlier.size > later.size) return false;
-  if (earlier.size === later.size) return path.length === 0 && same(earlier.root, later.root);
-  // Everything begins with nothing.
-  if (earlier.size === 0) return path.length === 0 && same(earlier.root, EMPTY_ROOT);
-  const isPower = earlier.size === 2 ** Math.round(Math.log2(earlier.size));
-  const [first, ...rest] = isPower ? [Buffer.from(earlier.root), ...path] : path;
-  if (first === undefined) return false;
-  let node = earlier.size - 1;
-  let last = later.size - 1;
-  while (node % 2 === 1) {
-    node = half(node);
-    last = half(last);
-  }
-  let old = first;
-  let root = first;
-  for (const beside of rest) {
-    if (last === 0) return false;
-    if (node % 2 === 1 || node === last) {
-      old = nodeHash(beside, old);
-      root = nodeHash(beside, root);
-      while (node % 2 === 0 && node !== 0) {
-        node = half(node);
-        last = half(last);
-      }
-    } else root = nodeHash(root, beside);
-    node = half(node);
-    last = half(last);
-  }
-  return last === 0 && same(old, earlier.root) && same(root, later.root);
-}
-
 export function same(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(one, other) === 0;
 }
@@ -176,8 +149,4 @@ function half(number: number): number {
 
 function isSize(size: number): boolean {
   return Number.isSafeInteger(size) && size >= 0;
-}
-
-function isPlace(index: number, size: number): boolean {
-  return isSize(index) && isSize(size) && index < size;
 }

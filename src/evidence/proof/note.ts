@@ -69,9 +69,7 @@ export function signersOf({ text, signatures }: Note, keys: readonly PublicKey[]
  * The notes of a file that has one after the other, each with an empty line behind it. An incomplete note has no text.
  * Bytes that are not UTF-8 come out as something that no note holds.
  */
-export function* notesIn(
-  file: Buffer,
-): Iterable<{ readonly from: number; readonly text: string | undefined }> {
+export function* notesIn(file: Buffer) {
   for (let from = 0; from < file.length; ) {
     const middle = file.indexOf("\n\n", from);
     const end = middle < 0 ? -1 : file.indexOf("\n\n", middle + 2);

@@ -82,21 +82,11 @@ function isBy({ note }: Checkpoint, { name, id }: SigningKey): boolean {
   return note.signatures.some((one) => one.name === name && one.id === id);
 }
 
-type Grown = {
-  readonly ids: Buffer;
-  /** The sessions whose pasts are the whole log from now on. */
-  readonly heads: readonly FactId[];
-  /** Whether they are: a session that was collected leaves parts of the log that no other covers. */
-  readonly whole: boolean;
-};
-
-/** The facts that names lead to and that are not in the log. */
-async function newFacts(
-  store: Store,
-  log: CheckpointLog,
-  size: number,
-  progress: ((facts: number) => void) | undefined,
-): Promise<Grown> {
+/**
+ * The facts that names lead to and that are not in the log. `heads` are the sessions whose pasts are the whole log from now
+ * on, if it is `whole`: a session that was collected leaves parts of the log that no other covers.
+ */
+async function newFacts(store: Store, log: CheckpointLog, size: number, progress: TakeOptions["progress"]) {
   const heads = await restingHeads(store);
   const covered = log.covered(size);
   const known: FactId[] = [];

@@ -7,7 +7,7 @@ import { type PublicKey, readPublicKey, type Signer } from "../proof/index.js";
 import { Growth, leafHash } from "../proof/merkle.js";
 import { readSignature, signersOf } from "../proof/note.js";
 import type { ByteLine } from "./byte-lines.js";
-import { RecordCheck } from "./record-check.js";
+import { RecordCheck, type Spot } from "./record-check.js";
 import type { RecordLine } from "./record-line.js";
 import type { Findings } from "./report.js";
 
@@ -37,12 +37,7 @@ export class BundleCheck {
   readonly #tree = new Growth();
   readonly #sums: string[] = [];
   /** Where the lines of the record begin, to say where what is wrong in the seal's eyes. */
-  readonly #spots: {
-    readonly number: number;
-    readonly offset: number;
-    readonly id?: FactId;
-    readonly type?: string;
-  }[] = [];
+  readonly #spots: (Spot & { readonly id?: FactId; readonly type?: string })[] = [];
   #erased = 0;
   #comma = true;
   #last: ByteLine | undefined;
@@ -184,13 +179,8 @@ export class BundleCheck {
           "seal",
         );
     }
-    return {
-      heads,
-      erasures,
-      erased,
-      signers: this.#signers(keys, sealed?.text),
-      ...(seal && { seal }),
-    };
+    const signers = this.#signers(keys, sealed?.text);
+    return { heads, erasures, erased, signers, ...(seal && { seal }) };
   }
 
   #agrees(seal: Seal): boolean {
@@ -285,7 +275,7 @@ export class BundleCheck {
     }
   }
 
-  #tell(spot: { readonly number: number; readonly offset: number }, problem: string, section?: string): void {
+  #tell(spot: Spot, problem: string, section?: string): void {
     this.record.tell(spot, problem, section === undefined ? {} : { section });
   }
 

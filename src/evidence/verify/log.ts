@@ -26,20 +26,10 @@ export type LogSources = {
   readonly remembered: readonly Remembered[];
 };
 
-export type LogReport = {
-  readonly checkpoints: readonly CheckpointReport[];
-  /** Every id of the newest checkpoint, by its place. */
-  readonly ids: readonly FactId[];
-  readonly state: LogState;
-};
+export type LogReport = ReturnType<typeof checkLog>;
 
 /** Checks a log by itself and against checkpoints from elsewhere: every id, every root, every signature. */
-export function checkLog(
-  log: CheckpointLog,
-  sources: LogSources,
-  findings: Findings,
-  notices: string[],
-): LogReport {
+export function checkLog(log: CheckpointLog, sources: LogSources, findings: Findings, notices: string[]) {
   const state = log.read();
   for (const { file, offset, problem } of state.flaws) {
     // Somebody may be writing while this is reading.
@@ -48,38 +38,23 @@ export function checkLog(
     else findings.add({ place: `log/${file} (byte ${offset})`, problem, offset });
   }
   const size = Math.min(state.newest?.size ?? 0, log.leaves.count);
-  const all: {
+  const all: (Pick<CheckpointReport, "from"> & {
     readonly checkpoint: Checkpoint;
-    readonly from: CheckpointReport["from"];
     readonly place: string;
-  }[] = [
-    ...state.checkpoints.map((checkpoint) => ({
-      checkpoint,
-      from: "log" as const,
-      place: `log/checkpoints (byte ${checkpoint.offset})`,
-    })),
-    ...sources.given.map((checkpoint) => ({
-      checkpoint,
-      from: "given" as const,
-      place: "the given checkpoint",
-    })),
-  ];
-  for (const one of sources.remembered) {
+  })[] = [];
+  for (const checkpoint of state.checkpoints)
+    all.push({ checkpoint, from: "log", place: `log/checkpoints (byte ${checkpoint.offset})` });
+  for (const checkpoint of sources.given)
+    all.push({ checkpoint, from: "given", place: "the given checkpoint" });
+  for (const one of sources.remembered)
     if ("problem" in one) findings.add({ place: one.file, problem: one.problem });
-    else
-      all.push({
-        checkpoint: one.checkpoint,
-        from: "remembered",
-        place: `the checkpoint remembered in ${one.file}`,
-      });
-  }
-  const { ids, roots } = readLeaves(
-    log,
-    size,
-    new Set(all.map(({ checkpoint }) => checkpoint.size)),
-    findings,
-  );
-  const checkpoints = all.map(({ checkpoint, from, place }) => {
+    else {
+      const place = `the checkpoint remembered in ${one.file}`;
+      all.push({ checkpoint: one.checkpoint, from: "remembered", place });
+    }
+  const sizes = new Set(all.map(({ checkpoint }) => checkpoint.size));
+  const { ids, roots } = readLeaves(log, size, sizes, findings);
+  const checkpoints = all.map(({ checkpoint, from, place }): CheckpointReport => {
     const signers = signersOf(checkpoint.note, sources.keys);
     const problem = checkpointProblem(checkpoint, state, roots, size) ?? signatureProblem(signers);
     if (problem !== undefined) findings.add({ place, problem });
@@ -118,12 +93,7 @@ function signatureProblem(signers: readonly Signer[]): string | undefined {
 }
 
 /** Reads all leaves once: their ids, and the root at each size that somebody signed. */
-function readLeaves(
-  log: CheckpointLog,
-  size: number,
-  sizes: ReadonlySet<number>,
-  findings: Findings,
-): { readonly ids: readonly FactId[]; readonly roots: ReadonlyMap<number, Buffer> } {
+function readLeaves(log: CheckpointLog, size: number, sizes: ReadonlySet<number>, findings: Findings) {
   const ids: FactId[] = [];
   const roots = new Map<number, Buffer>();
   const tree = new Growth();
@@ -174,15 +144,20 @@ export async function checkPresence(
     else if (await isHere(store, id)) hidden.push(place);
     else missing.push(place);
   }
-  tellGroup(missing, ids, findings, (count) =>
-    count === 1
-      ? "it is in a checkpoint and not in the store: taken away, cut off, or collected without a word"
-      : `it and ${count - 1} more facts are in a checkpoint and not in the store: taken away, cut off, or collected without a word`,
+  const facts = (places: readonly number[]): string =>
+    places.length === 1 ? "it is" : `it and ${places.length - 1} more facts are`;
+  const it = hidden.length === 1 ? "it" : "them";
+  tellGroup(
+    missing,
+    ids,
+    findings,
+    `${facts(missing)} in a checkpoint and not in the store: taken away, cut off, or collected without a word`,
   );
-  tellGroup(hidden, ids, findings, (count) =>
-    count === 1
-      ? "it is in a checkpoint, and no name leads to it: a name was moved back or forgotten"
-      : `it and ${count - 1} more facts are in a checkpoint, and no name leads to them: a name was moved back or forgotten`,
+  tellGroup(
+    hidden,
+    ids,
+    findings,
+    `${facts(hidden)} in a checkpoint, and no name leads to ${it}: a name was moved back or forgotten`,
   );
   for (const { by, at, why, places } of state.releases)
     notices.push(
@@ -223,22 +198,15 @@ async function isHere(store: Store, id: FactId): Promise<boolean> {
 }
 
 /** Tells facts by the newest of them: what is missing at the end of a log is what was cut off. */
-function tellGroup(
-  places: readonly number[],
-  ids: readonly FactId[],
-  findings: Findings,
-  problem: (count: number) => string,
-): void {
-  const last = places.at(-1);
+function tellGroup(places: readonly number[], ids: readonly FactId[], findings: Findings, problem: string) {
+  const [last, ...others] = places.toReversed();
   if (last === undefined) return;
-  const fact = ids[last] as FactId;
-  findings.add({ place: `fact ${fact} (place ${last} of the log)`, problem: problem(places.length), fact });
-  for (const place of places.slice(0, -1).slice(-LISTED))
-    findings.add({
-      place: `fact ${ids[place]} (place ${place} of the log)`,
-      problem: "the same",
-      fact: ids[place] as FactId,
-    });
+  const add = (place: number, words: string): void => {
+    const fact = ids[place] as FactId;
+    findings.add({ place: `fact ${fact} (place ${place} of the log)`, problem: words, fact });
+  };
+  add(last, problem);
+  for (const place of others.slice(0, LISTED).reverse()) add(place, "the same");
 }
 
 /** So many facts of a group are told one by one. */

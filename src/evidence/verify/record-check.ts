@@ -40,10 +40,26 @@ export function says(eraser: Eraser | undefined, erasure: Erasure): boolean {
   );
 }
 
+type TreeNode = ReturnType<TreeWalk["enter"]>[number];
+
+/** The sizes below a tree that are not what it says. A blob that is missing has none, and is told elsewhere. */
+export function* wrongSizes(
+  node: TreeNode,
+  below: readonly TreeNode[],
+  sizes: readonly (number | undefined)[],
+): Generator<string> {
+  for (const [place, { kind, path, size }] of below.entries())
+    if (kind === "file" && sizes[place] !== undefined && sizes[place] !== size)
+      yield `${JSON.stringify(path)} has ${sizes[place]} bytes, and its tree says ${size}`;
+  const sum = sizes.reduce<number>((all, one) => all + (one ?? Number.NaN), 0);
+  if (node.kind === "parts" && !Number.isNaN(sum) && sum !== node.size)
+    yield `the pieces of ${JSON.stringify(node.path)} have ${sum} bytes, and its tree says ${node.size}`;
+}
+
 /** Where a line lies. */
 export type Spot = { readonly number: number; readonly offset: number };
 
-type Met = { readonly number: number; readonly offset: number; readonly type: string; extended: boolean };
+type Met = Spot & { readonly type: string; extended: boolean };
 type Held = Extract<RecordLine, { kind: "blob" }>;
 
 /**
@@ -57,12 +73,7 @@ export class RecordCheck {
   readonly #blobs = new Map<Digest, Omit<Held, "kind">>();
   /** Parents that were named before they came, and by which line. */
   readonly #awaited = new Map<FactId, { readonly child: FactId; readonly spot: Spot }>();
-  readonly #asked: {
-    readonly digest: Digest;
-    readonly spot: Spot;
-    readonly fact: FactId;
-    readonly what: string;
-  }[] = [];
+  readonly #asked: { digest: Digest; spot: Spot; fact: FactId; what: string }[] = [];
   readonly #claims: { readonly erasure: Erasure; readonly spot: Spot }[] = [];
   /** The facts that erased something, to be held against what erasure lines say of them. */
   readonly #erasers = new Map<FactId, string>();
@@ -106,10 +117,7 @@ export class RecordCheck {
     this.findings.add({ place: this.#where(spot), problem, line: spot.number, offset: spot.offset, ...more });
   }
 
-  #takeFact(
-    { id, type, text, parents, refs, trees }: Extract<RecordLine, { kind: "fact" }>,
-    spot: Spot,
-  ): void {
+  #takeFact({ id, type, text, parents, refs, trees }: Extract<RecordLine, { kind: "fact" }>, spot: Spot) {
     const before = this.#facts.get(id);
     if (before !== undefined) {
       this.tell(spot, `the fact ${id} was there before, in line ${before.number}`, { fact: id, type });
@@ -153,23 +161,9 @@ export class RecordCheck {
         if (held.text === undefined)
           throw new RecordError(`it is not the ${node.kind} that it is said to be`);
         const named = this.#walk.enter(node, held.text);
-        for (const { digest, kind, size, path } of named) {
-          const below = this.#blobs.get(digest);
-          if (below === undefined) ask(digest, path);
-          else if (kind === "file" && below.size !== size)
-            this.tell(spot, `${JSON.stringify(path)} has ${below.size} bytes, and its tree says ${size}`, {
-              fact,
-            });
-        }
-        const sizes = named.map(({ digest }) => this.#blobs.get(digest)?.size ?? Number.NaN);
-        const length = sizes.reduce((sum, size) => sum + size, 0);
-        // Pieces that are missing are told already, and make this no number.
-        if (node.kind === "parts" && !Number.isNaN(length) && length !== node.size)
-          this.tell(
-            spot,
-            `the pieces of ${JSON.stringify(node.path)} have ${length} bytes, and its tree says ${node.size}`,
-            { fact },
-          );
+        for (const { digest, path } of named) if (!this.#blobs.has(digest)) ask(digest, path);
+        const sizes = named.map(({ digest }) => this.#blobs.get(digest)?.size);
+        for (const problem of wrongSizes(node, named, sizes)) this.tell(spot, problem, { fact });
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
         this.tell(spot, `the blob ${node.digest}: ${String(error.data.reason)}`, { fact });

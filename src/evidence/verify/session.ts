@@ -7,12 +7,12 @@ import {
   readFact,
   refsOf,
 } from "../../session/index.js";
-import type { Erasure, Store } from "../../store/index.js";
-import { TreeWalk, treesIn } from "../../store/index.js";
+import { type Erasure, type Store, TreeWalk, treesIn } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { reasonOf, requireOptions } from "../proof/error.js";
 import type { CheckpointReport } from "./log.js";
 import { StoreReading, type VerifyStoreOptions } from "./reading.js";
+import { wrongSizes } from "./record-check.js";
 import type { Findings, Verified } from "./report.js";
 
 export type VerifySessionOptions = VerifyStoreOptions & {
@@ -70,11 +70,7 @@ export async function verifySession(
 const ONLY_THE_STORE =
   "this is about what the session leads to: whether facts were taken away since a checkpoint, only rath verify tells, of the whole store";
 
-async function replayOf(
-  replay: () => Promise<FactId>,
-  head: FactId,
-  tell: (problem: string) => void,
-): Promise<FactId | undefined> {
+async function replayOf(replay: () => Promise<FactId>, head: FactId, tell: (problem: string) => void) {
   try {
     const id = await replay();
     if (id !== head) tell(`a replay of it ends in ${id}`);
@@ -119,19 +115,10 @@ class BlobCheck {
       if (bytes === undefined) continue;
       try {
         const named = this.#walk.enter(node, bytes);
-        let sum = 0;
-        for (const { digest, path, kind, size } of named) {
-          const length = await this.#length(digest, fact, `${JSON.stringify(path)} in the tree ${tree}`);
-          sum += length ?? Number.NaN;
-          if (kind === "file" && length !== undefined && length !== size)
-            this.#tell(fact, line, `${JSON.stringify(path)} has ${length} bytes, and its tree says ${size}`);
-        }
-        if (node.kind === "parts" && !Number.isNaN(sum) && sum !== node.size)
-          this.#tell(
-            fact,
-            line,
-            `the pieces of ${JSON.stringify(node.path)} have ${sum} bytes, and its tree says ${node.size}`,
-          );
+        const sizes: (number | undefined)[] = [];
+        for (const { digest, path } of named)
+          sizes.push(await this.#length(digest, fact, `${JSON.stringify(path)} in the tree ${tree}`));
+        for (const problem of wrongSizes(node, named, sizes)) this.#tell(fact, line, problem);
       } catch (error) {
         if (!(error instanceof RecordError)) throw error;
         this.#tell(fact, line, `the blob ${node.digest}: ${String(error.data.reason)}`);
@@ -161,11 +148,8 @@ class BlobCheck {
       return undefined;
     }
     if (digestOf(bytes) !== digest) {
-      this.#findings.add({
-        place,
-        problem: `its bytes are not those that were written; ${fact} refers to it`,
-        fact,
-      });
+      const problem = `its bytes are not those that were written; ${fact} refers to it`;
+      this.#findings.add({ place, problem, fact });
       return undefined;
     }
     this.sound += 1;

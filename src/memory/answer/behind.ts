@@ -1,7 +1,7 @@
 import { beginsTurn } from "../../agent/model/index.js";
-import { type Fact, type FactId, isPerson, parentsOf } from "../../session/index.js";
+import { type Fact, type FactId, factTypes, isDigest, isPerson, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { factOf, isId, writerOf } from "./fact-line.js";
+import { factOf, writerOf } from "./fact-line.js";
 import type { Ground } from "./why.js";
 
 /** How one fact rests on another. */
@@ -47,13 +47,10 @@ const LINKS: { readonly [type in Fact["type"]]?: { readonly [field: string]: Rel
 };
 
 /** The facts that one rests on. `more` says that a turn was too long to be looked at whole. */
-export async function behind(
-  store: Store,
-  { parents, fact }: Known,
-): Promise<{ readonly links: readonly Link[]; readonly more: boolean }> {
+export async function behind(store: Store, { parents, fact }: Known) {
   const links: Link[] = [];
   const add = (relation: Relation, ...ids: readonly unknown[]): void => {
-    for (const to of ids) if (isId(to)) links.push({ to, relation });
+    for (const to of ids) if (isDigest(to)) links.push({ to, relation });
   };
   // The reasons for a call are not reasons for its result.
   const fields = LINKS[fact.type] ?? (fact.type.endsWith("-call") ? {} : { of: "of" });
@@ -68,7 +65,7 @@ export async function behind(
   if (fact.type === "session-detach") add("saw", ...(await saidBefore(store, [fact.from])).seen);
   // A session wrote it, after all that it had seen, whatever it names as evidence.
   const writer = fact.type.startsWith("memory-") ? writerOf(fact) : undefined;
-  const from = isConcluded(fact) ? parents : isId(writer) ? [writer] : undefined;
+  const from = isConcluded(fact) ? parents : isDigest(writer) ? [writer] : undefined;
   const concluded = from === undefined ? { seen: [], more: false } : await seenIn(store, from);
   add("saw", ...concluded.seen);
   return { links: unique(links), more: concluded.more };
@@ -94,16 +91,10 @@ function isConcluded({ type, by }: Fact): boolean {
   return false;
 }
 
-const SEEN: ReadonlySet<string> = new Set([
-  "memory-read",
-  "tool-result",
-  "tool-failure",
-  "step-result",
-  "step-failure",
-  "message-say",
-  "context-compress",
+const SEEN: ReadonlySet<string> = factTypes(
+  "memory-read tool-result tool-failure step-result step-failure message-say context-compress",
   "answer-take",
-] satisfies Fact["type"][]);
+);
 
 /** The facts in the prompt: everything back to the message that began the turn, and the facts of earlier turns. */
 async function seenIn(store: Store, from: readonly FactId[]): Promise<Seen> {

@@ -3,6 +3,7 @@ import {
   describeFact,
   type Fact,
   type FactId,
+  isDigest,
   lineOf,
   readFact,
   refsOf,
@@ -38,11 +39,7 @@ export async function factAt(
 
 /** The ids in a field of a fact. Content that is withheld has none. */
 export function idsIn(value: unknown): readonly FactId[] {
-  return Array.isArray(value) ? value.filter(isId) : [];
-}
-
-export function isId(value: unknown): value is FactId {
-  return typeof value === "string" && /^[0-9a-f]{64}$/.test(value);
+  return Array.isArray(value) ? value.filter(isDigest) : [];
 }
 
 /** The session that wrote a fact about a memory: all that it had read by then is behind the fact. */
@@ -105,7 +102,7 @@ export async function knownMemory(store: Store, given: unknown): Promise<FactId>
   const refuse = refusing("ask about a memory", "unknown");
   if (typeof given !== "string" || !/^[0-9a-f]{6,64}$/.test(given))
     throw refuse(`${showValue(given)} is not the id of a memory`, HINT);
-  const id = isId(given) ? given : await store.resolve(given);
+  const id = isDigest(given) ? given : await store.resolve(given);
   const line = await store.line(id);
   // One that was collected may have been read by sessions that are still here.
   if (line === undefined) return id;

@@ -62,24 +62,15 @@ export async function forkBefore(
     else {
       const origin = await store.load(before, { horizon: HORIZON });
       const fork = origin.fork(`before-${influence.memory.slice(0, 8)}`, { by, why });
-      forks.push({
-        session,
-        before,
-        id: fork.id,
-        name: await saveFork(store, fork, session, influence.memory),
-      });
+      const name = await saveFork(store, fork, session, influence.memory);
+      forks.push({ session, before, id: fork.id, name });
     }
   }
   return { forks, skipped };
 }
 
 /** Saves a fork under a name that is free. */
-async function saveFork(
-  store: Store,
-  fork: Parameters<Store["save"]>[0],
-  session: string,
-  memory: FactId,
-): Promise<string> {
+async function saveFork(store: Store, fork: Parameters<Store["save"]>[0], session: string, memory: FactId) {
   for (let count = 1; ; count++) {
     const end = `~before-${memory.slice(0, 8)}${count === 1 ? "" : `-${count}`}`;
     const name = `${session.slice(0, LONGEST - end.length).toWellFormed()}${end}`;

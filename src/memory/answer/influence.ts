@@ -149,23 +149,13 @@ export async function influence(store: Store, memory: FactId, options: AskOption
 
 type Row = Pick<Decision, "id" | "type" | "direct">;
 
+const AMOUNTS = `SELECT type, n FROM amount WHERE node = ? AND type <> '${IN_TURN}'`;
+
 /** Counts what was reached and lists decisions, those nearest to a reading first. */
-function listed(
-  { file }: Lineage,
-  reach: Reach,
-  most: number,
-): {
-  readonly rows: readonly Row[];
-  readonly counts: { readonly [type: string]: number };
-  readonly direct: number;
-  readonly unresolved: number;
-} {
+function listed({ file }: Lineage, reach: Reach, most: number) {
   const amounts = new Map<string, number>();
   for (const node of reach.nodes)
-    for (const { type, n } of file.all(
-      `SELECT type, n FROM amount WHERE node = ? AND type <> '${IN_TURN}'`,
-      node,
-    ))
+    for (const { type, n } of file.all(AMOUNTS, node))
       amounts.set(type as string, (amounts.get(type as string) ?? 0) + (n as number));
   const rows: Row[] = [];
   let direct = 0;
@@ -230,16 +220,9 @@ function sessionsIn({ file, names }: Lineage, reach: Reach): readonly ReachedSes
     const row = file.find(id);
     const first = row === undefined ? undefined : reach.firsts.get(row.node);
     if (first === undefined) return [];
-    const { branch, before } = first;
-    return [
-      {
-        name,
-        id,
-        first: first.id,
-        ...defined({ branch, before }),
-        ...(KEPT.test(name) && { kept: true as const }),
-      },
-    ];
+    const { id: read, branch, before } = first;
+    const kept: true | undefined = KEPT.test(name) ? true : undefined;
+    return [{ name, id, first: read, ...defined({ branch, before, kept }) }];
   });
   return reached.sort((one, other) => (one.name < other.name ? -1 : 1));
 }

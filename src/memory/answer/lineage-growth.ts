@@ -4,6 +4,7 @@ import {
   type Fact,
   type FactId,
   type FactOf,
+  isDigest,
   parentsOf,
   readFact,
   refsOf,
@@ -12,7 +13,7 @@ import {
 } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
 import { MEMORY_FACTS, memoriesOf } from "../state.js";
-import { factOf, idsIn, isId, writerOf } from "./fact-line.js";
+import { factOf, idsIn, writerOf } from "./fact-line.js";
 import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
 
 /** The types of facts that are decisions of a person, a model or a rule. */
@@ -26,10 +27,6 @@ export const DECISIONS = [
 
 /** Decisions in the turn of their node are counted beside the types of facts. No type is called that: none is empty. */
 export const IN_TURN = "";
-
-function isDirect(kind: number): boolean {
-  return kind > 1 && (kind & 1) === 1;
-}
 
 /** Where a fact stands: its node (0 without one), whether its turn is still that of the node, and the branch, where it is known. */
 type Standing = { readonly node: number; readonly turn: boolean; readonly branch: string | undefined };
@@ -143,15 +140,10 @@ export class LineageGrowth {
   #place(id: FactId, type: string, standing: Standing): Standing {
     const { node, turn } = standing;
     const kind = (DECISIONS.indexOf(type as (typeof DECISIONS)[number]) + 1) * 2 + (turn ? 1 : 0);
-    this.#file.run(
-      "INSERT INTO fact (k, id, node, kind) VALUES (?, ?, ?, ?)",
-      keyOf(id),
-      bytesOf(id),
-      node,
-      kind,
-    );
+    const sql = "INSERT INTO fact (k, id, node, kind) VALUES (?, ?, ?, ?)";
+    this.#file.run(sql, keyOf(id), bytesOf(id), node, kind);
     this.#count(node, type);
-    if (isDirect(kind)) this.#count(node, IN_TURN);
+    if (kind > 1 && turn) this.#count(node, IN_TURN);
     if (this.#cited) this.#point(id, node);
     return standing;
   }
@@ -160,11 +152,10 @@ export class LineageGrowth {
     id: FactId,
     nodes: ReadonlyMap<number, boolean>,
     begins: boolean,
-    read: readonly (string | null)[] = [],
+    read: readonly (string | null)[] = [null, null, null, null, null],
   ): number {
-    const [at = null, by = null, space = null, branch = null, before = null] = read;
     const sql = "INSERT INTO node (fact, at, by, space, branch, before) VALUES (?, ?, ?, ?, ?, ?)";
-    const node = this.#file.run(sql, id, at, by, space, branch, before);
+    const node = this.#file.run(sql, id, ...read);
     for (const [parent, turn] of nodes)
       this.#file.run("INSERT INTO edge VALUES (?, ?, ?)", parent, node, turn && !begins ? 1 : 0);
     return node;
@@ -191,16 +182,12 @@ export class LineageGrowth {
     this.#note(id, line, { hits });
     if (!Array.isArray(hits)) return;
     for (const { memory, score, parts } of hits as FactOf<"memory-read">["hits"]) {
-      if (!isId(memory)) continue;
+      if (!isDigest(memory)) continue;
       // Not shown only where others were shown and this one was not.
       const told = (parts as { readonly told?: unknown } | undefined)?.told;
-      this.#file.run(
-        "INSERT OR IGNORE INTO hit VALUES (?, ?, ?, ?)",
-        memory,
-        node,
-        typeof score === "number" ? score : null,
-        told === false && shown !== undefined ? 0 : 1,
-      );
+      const isShown = told === false && shown !== undefined ? 0 : 1;
+      const sum = typeof score === "number" ? score : null;
+      this.#file.run("INSERT OR IGNORE INTO hit VALUES (?, ?, ?, ?)", memory, node, sum, isShown);
     }
   }
 
@@ -213,9 +200,9 @@ export class LineageGrowth {
     const space = fact.type === "memory-write" ? fact.space : null;
     const root = (await rootOf(this.#file, this.#store, id)) ?? null;
     for (const memory of about)
-      if (isId(memory))
+      if (isDigest(memory))
         this.#file.run("INSERT OR IGNORE INTO about VALUES (?, ?, ?, ?)", id, memory, space, root);
-    this.#cite(id, [...idsIn(because), ...idsIn(merges), writerOf(fact)].filter(isId));
+    this.#cite(id, [...idsIn(because), ...idsIn(merges), writerOf(fact)].filter(isDigest));
   }
 
   #cite(id: FactId, all: readonly FactId[]): void {
@@ -255,13 +242,8 @@ export class LineageGrowth {
   async #flush(): Promise<void> {
     for (const [node, amounts] of this.#amounts) {
       await this.#breathe();
-      for (const [type, n] of amounts)
-        this.#file.run(
-          "INSERT INTO amount VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
-          node,
-          type,
-          n,
-        );
+      const sql = "INSERT INTO amount VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n";
+      for (const [type, n] of amounts) this.#file.run(sql, node, type, n);
     }
     this.#amounts.clear();
   }

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { type FactId, parentsOf, RathError } from "../../session/index.js";
 import { type Name, NotFoundError, type Store } from "../../store/index.js";
-import type { Progress } from "../derived.js";
+import { derivedOf, type Progress } from "../derived.js";
 import { isBusy, patiently, SUFFIXES } from "../derived-file.js";
 import { derivedFolderOf, storeNameOf } from "../name.js";
 import { LineageFile } from "./lineage-file.js";
@@ -17,9 +17,8 @@ const MANY = 200;
 /** How many missing facts and contents are looked for again. */
 const RETRIED = 1_000;
 
-/** The index of one store in this process: `memory` holds it when a file cannot be written. */
-type Held = { turn: Promise<unknown>; memory?: LineageFile };
-const held = new WeakMap<Store, Held>();
+/** The indexes of stores whose file cannot be written, in memory. */
+const inMemory = new WeakMap<Store, LineageFile>();
 
 /**
  * Queries the index of a store, brought up to date with its names. The index is derived: it is made anew when its file is
@@ -30,21 +29,16 @@ export async function withLineage<Answer>(
   progress: Progress | undefined,
   ask: (lineage: Lineage) => Answer,
 ): Promise<Answer> {
-  const own: Held = held.get(store) ?? { turn: Promise.resolve() };
-  held.set(store, own);
   // One after the other: two at once would do the same work twice.
-  const answer = own.turn.then(() => openAndAsk(store, own, progress, ask));
-  own.turn = answer.catch(() => {});
-  return answer;
+  return derivedOf(store).alone("lineage", () => openAndAsk(store, progress, ask));
 }
 
 async function openAndAsk<Answer>(
   store: Store,
-  own: Held,
   progress: Progress | undefined,
   ask: (lineage: Lineage) => Answer,
 ): Promise<Answer> {
-  const folder = own.memory === undefined ? derivedFolderOf(store) : undefined;
+  const folder = inMemory.has(store) ? undefined : derivedFolderOf(store);
   if (folder !== undefined) {
     const path = join(folder, "lineage.sqlite");
     // The second attempt makes the file anew; when that fails too, no file is needed.
@@ -64,12 +58,13 @@ async function openAndAsk<Answer>(
       }
     }
   }
-  own.memory ??= new LineageFile(undefined);
+  const file = inMemory.get(store) ?? new LineageFile(undefined);
+  inMemory.set(store, file);
   try {
-    return await askUpToDate(store, own.memory, progress, ask);
+    return await askUpToDate(store, file, progress, ask);
   } catch (error) {
-    own.memory.close();
-    delete own.memory;
+    file.close();
+    inMemory.delete(store);
     throw error;
   }
 }
@@ -106,11 +101,7 @@ async function askUpToDate<Answer>(
  * Brings the index to where the names of a store stand. It only grows: when a fact that it covers is no longer reachable, or
  * content came or was erased, it is made anew. An error leaves a transaction to be rolled back.
  */
-async function catchUp(
-  file: LineageFile,
-  store: Store,
-  progress: Progress | undefined,
-): Promise<readonly Name[]> {
+async function catchUp(file: LineageFile, store: Store, progress: Progress | undefined) {
   const before = await store.names();
   if (file.isCurrent && isCovered(file, before) && !(await isStale(file, store))) return before;
   file.exec("BEGIN IMMEDIATE");
@@ -157,12 +148,7 @@ async function isStale(file: LineageFile, store: Store): Promise<boolean> {
 }
 
 /** Adds what is new. False when a name no longer leads to something that the index covers. */
-async function grow(
-  file: LineageFile,
-  store: Store,
-  names: readonly Name[],
-  tell: (more: number) => void,
-): Promise<boolean> {
+async function grow(file: LineageFile, store: Store, names: readonly Name[], tell: (more: number) => void) {
   const heads = new Map(
     file.all("SELECT id, cited FROM head").map(({ id, cited }) => [id as FactId, cited === 1]),
   );
@@ -185,7 +171,7 @@ async function grow(
     }
   if (gone.size > 0) return false;
   for (let cited = await growth.finish(); cited.length > 0; )
-    cited = await addCited(file, store, { cited, wanted, tell });
+    cited = await addCited(file, store, cited, wanted, tell);
   file.exec("DELETE FROM head");
   const spaces = new Set(names.filter(isSpace).map(({ id }) => id));
   for (const [id, cited] of wanted) {
@@ -199,13 +185,10 @@ async function grow(
 async function addCited(
   file: LineageFile,
   store: Store,
-  given: {
-    readonly cited: readonly FactId[];
-    readonly wanted: Map<FactId, boolean>;
-    readonly tell: (more: number) => void;
-  },
+  cited: readonly FactId[],
+  wanted: Map<FactId, boolean>,
+  tell: (more: number) => void,
 ): Promise<readonly FactId[]> {
-  const { cited, wanted, tell } = given;
   const present = new Set<FactId>();
   for (const id of cited)
     if (await store.has(id)) present.add(id);

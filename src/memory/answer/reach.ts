@@ -1,4 +1,4 @@
-import type { FactId, Principal } from "../../session/index.js";
+import type { FactId } from "../../session/index.js";
 import { compareText, defined } from "../../util/index.js";
 import type { LaterMemory, Reading } from "./influence.js";
 import type { LineageFile } from "./lineage-file.js";
@@ -80,23 +80,13 @@ export function reachOf(file: LineageFile, memory: FactId): Reach {
 type Cite = Pick<Met, "id" | "fact" | "because">;
 
 /** The readings of some memories, the earliest first. */
-function readsOf(
-  file: LineageFile,
-  memories: readonly FactId[],
-  findings: Map<number, Finding>,
-): readonly { readonly read: Read; readonly memory: FactId }[] {
+function readsOf(file: LineageFile, memories: readonly FactId[], findings: Map<number, Finding>) {
   const sources: { readonly read: Read; readonly memory: FactId }[] = [];
   for (const memory of memories)
     for (const row of file.all(HITS, memory)) {
-      const { node, id, at, by, space, branch, before, score, shown } = row as Row;
-      const read = {
-        id,
-        at,
-        by,
-        space,
-        node,
-        ...defined({ branch: branch ?? undefined, before: before ?? undefined }),
-      };
+      const { score, shown, branch, before, ...found } = row as Row;
+      const read = { ...found, ...defined({ branch: branch ?? undefined, before: before ?? undefined }) };
+      const { node } = read;
       sources.push({ read, memory });
       const known: Finding = findings.get(node) ?? { ...read, memories: [], shown: false };
       findings.set(node, known);
@@ -107,26 +97,15 @@ function readsOf(
   return sources.sort((one, other) => byTime(one.read, other.read) || compareText(one.memory, other.memory));
 }
 
-type Row = {
-  readonly node: number;
-  readonly id: FactId;
-  readonly at: string;
-  readonly by: Principal;
-  readonly space: string;
+type Row = Omit<Read, "branch" | "before"> & {
   readonly branch: string | null;
-  readonly before: string | null;
+  readonly before: FactId | null;
   readonly score: number | null;
   readonly shown: number;
 };
 
 /** Gives a value to a node and to all that it leads to and that have none yet. Returns those nodes. */
-function spread<Value>(
-  file: LineageFile,
-  start: number,
-  met: Map<number, Value>,
-  value: Value,
-  ways = WAYS,
-): readonly number[] {
+function spread<Value>(file: LineageFile, start: number, met: Map<number, Value>, value: Value, ways = WAYS) {
   if (met.has(start)) return [];
   met.set(start, value);
   const found = [start];

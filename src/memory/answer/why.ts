@@ -1,7 +1,7 @@
 import { type Fact, type FactId, type Principal, parentsOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
-import { type Scope, scopeIn } from "../scope.js";
+import { scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";
 import {
   type AskOptions,
@@ -31,16 +31,7 @@ export type Why = {
   readonly more: boolean;
 };
 
-export type Version = {
-  readonly id: FactId;
-  readonly type: string;
-  readonly by: Principal;
-  readonly at: string;
-  readonly text: string;
-  readonly source?: string;
-  readonly scope?: Scope;
-  readonly because: readonly FactId[];
-};
+export type Version = ReturnType<typeof versionOf>;
 
 export type WhyNode = {
   readonly id: FactId;
@@ -121,7 +112,7 @@ export async function why(store: Store, memory: FactId, options: AskOptions = {}
   });
 }
 
-function versionOf({ id, fact }: { readonly id: FactId; readonly fact: Fact }): Version {
+function versionOf({ id, fact }: Told) {
   const { source, scope, to, because } = fact as {
     readonly source?: string;
     readonly scope?: Parameters<typeof scopeIn>[0];
@@ -138,7 +129,7 @@ function versionOf({ id, fact }: { readonly id: FactId; readonly fact: Fact }): 
     text: saidBy(fact),
     ...defined({ source }),
     ...(holds !== undefined && { scope: scopeIn(holds) }),
-    because: Array.isArray(because) ? because : [],
+    because: (Array.isArray(because) ? because : []) as readonly FactId[],
   };
 }
 

@@ -4,7 +4,7 @@ import type { Store } from "../../store/index.js";
 import { memory } from "../memory.js";
 import { hashingEmbedder } from "../search/testing/embedder.js";
 import { notesOf } from "../tier/testing/tiers.js";
-import { consolidate } from "./index.js";
+import { consolidate } from "./consolidate.js";
 import { saved, session } from "./testing/many.js";
 import { noted } from "./testing/notes.js";
 

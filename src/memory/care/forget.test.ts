@@ -5,7 +5,8 @@ import { rathOf, storeOf } from "../../runtime/testing/rath.js";
 import type { Store } from "../../store/index.js";
 import { notesOf } from "../tier/testing/tiers.js";
 import { memoryTools } from "../tools.js";
-import { consolidate, forget, readsOf } from "./index.js";
+import { consolidate } from "./consolidate.js";
+import { forget, readsOf } from "./forget.js";
 import { noted } from "./testing/notes.js";
 
 const by = "user:ada";

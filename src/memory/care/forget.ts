@@ -20,14 +20,13 @@ import {
   step,
 } from "../../workflow/index.js";
 import { requireMemory, unchecked } from "../checks.js";
-import type { Progress } from "../derived.js";
 import { refusing } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import { principalOf, timeOf } from "../operation.js";
 import { holdsIn, type ScopeGiven, scopeOf, scopeText } from "../scope.js";
 import type { Space } from "../space.js";
 import type { Memory } from "../state.js";
-import { breath, isKeptElsewhere, type Watching } from "./group.js";
+import { breath, type CareOptions, isKeptElsewhere, type Watching } from "./group.js";
 
 /** Which memories are forgotten. A memory must meet all of the first three that are given. */
 export type ForgettingOptions = {
@@ -49,15 +48,11 @@ export type ForgettingOptions = {
   readonly limit?: number;
 };
 
-export type ForgetOptions = ForgettingOptions & {
-  readonly by: Principal;
-  /** Only returns what would happen. */
-  readonly dry?: boolean;
-  /** The time by which it is told what is old. Default: now. */
-  readonly now?: string;
-  readonly progress?: Progress;
-  readonly signal?: AbortSignal;
-};
+export type ForgetOptions = ForgettingOptions &
+  CareOptions & {
+    /** The time by which it is told what is old. Default: now. */
+    readonly now?: string;
+  };
 
 export type Forgotten = { readonly memory: FactId; readonly why: string; readonly score: number };
 
@@ -160,12 +155,7 @@ export async function expire(
 }
 
 /** The memories that would be forgotten now. */
-export async function forgettable(
-  space: Space,
-  rule: Rule,
-  now: string,
-  watching: Watching = {},
-): Promise<{ readonly forgotten: readonly Forgotten[]; readonly looked: number; readonly more: boolean }> {
+export async function forgettable(space: Space, rule: Rule, now: string, watching: Watching = {}) {
   const { keep = () => false, scope, most, limit } = rule;
   const all = await space.list({ statuses: ["live", "expired"] });
   const meant = all.filter((one) => scope === undefined || scopeText(one.scope) === scope);

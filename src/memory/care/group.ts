@@ -1,4 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
+import type { Principal } from "../../session/index.js";
 import { compareText } from "../../util/index.js";
 import { type Contradicts, plainText } from "../contradiction.js";
 import type { Progress } from "../derived.js";
@@ -23,6 +24,15 @@ export type Watching = {
   readonly signal?: AbortSignal | undefined;
 };
 
+/** In whose name a space is tidied, and whether it is only told what would happen. */
+export type CareOptions = {
+  readonly by: Principal;
+  /** Only returns what would happen. */
+  readonly dry?: boolean;
+  readonly progress?: Progress;
+  readonly signal?: AbortSignal;
+};
+
 export type GroupOptions = Watching & {
   /** The minimum share of words that two texts have in common, from 0 to 1. */
   readonly alike: number;
@@ -36,15 +46,8 @@ export const MERGED = 50;
 const COMPARED = 200;
 const PAGE = 500;
 
-type Entry = {
-  readonly memory: Memory;
-  /** How many were written before it. */
-  readonly place: number;
-  readonly plain: string;
-  readonly words: ReadonlySet<string>;
-  readonly kind: string;
-  readonly keys: readonly number[];
-};
+/** `place` is how many were written before it. */
+type Entry = ReturnType<typeof entryOf>;
 
 /**
  * Those among some memories that say the same: in the same words, or in nearly the same. Each is in one group at most.
@@ -74,7 +77,7 @@ export async function groupsOf(
   return grouped(entries, memories.length, options);
 }
 
-function entryOf(memory: Memory, place: number, acrossTrust: boolean): Entry {
+function entryOf(memory: Memory, place: number, acrossTrust: boolean) {
   const words = new Set(wordsOf(memory.text));
   const { scope, subject = null, trust } = memory;
   return {
@@ -95,11 +98,7 @@ function keysOf(sketch: readonly number[]): readonly number[] {
   });
 }
 
-async function grouped(
-  entries: readonly Entry[],
-  total: number,
-  options: GroupOptions,
-): Promise<readonly Group[]> {
+async function grouped(entries: readonly Entry[], total: number, options: GroupOptions) {
   const same = new Buckets(entries, ({ kind, plain }) => [`${kind}${plain}`]);
   const near = new Buckets(entries, ({ keys }) => keys);
   const taken = new Set<number>();
@@ -152,11 +151,7 @@ function spokenIn(plain: string): readonly string[] {
 const SPOKEN =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]|[\p{L}\p{M}\p{N}]+/gu;
 
-async function isContradicted(
-  { memory, plain }: Entry,
-  members: readonly Entry[],
-  contradicts: Contradicts,
-): Promise<boolean> {
+async function isContradicted({ memory, plain }: Entry, members: readonly Entry[], contradicts: Contradicts) {
   for (const member of members) {
     if (memory.contradicts.includes(member.memory.id) || member.memory.contradicts.includes(memory.id))
       return true;

@@ -7,7 +7,8 @@ import { sequence } from "../../workflow/index.js";
 import { all } from "../../workflow/testing/ran.js";
 import { crashEverywhere } from "../tier/testing/crash.js";
 import { notesOf, toldIn } from "../tier/testing/tiers.js";
-import { consolidate, consolidating, forget, forgetting } from "./index.js";
+import { consolidate, consolidating } from "./consolidate.js";
+import { forget, forgetting } from "./forget.js";
 import { saved, session as spaceOf } from "./testing/many.js";
 import { noted } from "./testing/notes.js";
 

@@ -1,5 +1,5 @@
 import { readableError, thrownMessage } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { defined, showValue } from "../../util/index.js";
 import { staticEmbedding } from "./reading.js";
 import { EmbeddingError } from "./table.js";
 
@@ -37,7 +37,7 @@ export function embedderOf(given?: Embedding): Embedder {
   if (given === undefined) return staticEmbedding();
   if (typeof given === "function") {
     if (given.name === "")
-      throw refused("a function", "it has no name, and its vectors are known by it", NAMED);
+      throw new EmbeddingError("a function", "it has no name, and its vectors are known by it", NAMED);
     return checked(given.name, 0, given);
   }
   if (typeof given === "object" && given !== null) {
@@ -45,13 +45,14 @@ export function embedderOf(given?: Embedding): Embedder {
       return checked(nameOf(given), 0, embeddedBy(given));
     const { name, dimensions, embed } = given as Partial<Embedder>;
     if (typeof embed === "function") {
-      if (typeof name !== "string" || name === "") throw refused("an embedder", "it has no name", NAMED);
+      if (typeof name !== "string" || name === "")
+        throw new EmbeddingError("an embedder", "it has no name", NAMED);
       if (!Number.isSafeInteger(dimensions) || (dimensions as number) < 0)
-        throw refused(`"${name}"`, "`dimensions` must be a whole number", "dimensions: 384");
+        throw new EmbeddingError(`"${name}"`, "`dimensions` must be a whole number", "dimensions: 384");
       return checked(name, dimensions as number, (texts, signal) => (given as Embedder).embed(texts, signal));
     }
   }
-  throw refused(
+  throw new EmbeddingError(
     showValue(given),
     "it must be an embedder, a named function or an embedding model",
     "embedderOf(openai.textEmbeddingModel(name))",
@@ -59,10 +60,6 @@ export function embedderOf(given?: Embedding): Embedder {
 }
 
 const NAMED = 'give it a name: { name: "mine-1", dimensions: 384, embed: async (texts) => vectors }';
-
-function refused(what: string, reason: string, hint: string): EmbeddingError {
-  return new EmbeddingError(what, reason, hint);
-}
 
 /** An embedder of whatever answers for it: what is no vector, or not as long as the others, is an error and no result. */
 export function checked(name: string, declared: number, embed: EmbeddingFunction): Embedder {
@@ -168,10 +165,7 @@ export function embeddedBy(model: EmbeddingModel): EmbeddingFunction {
     for (let from = 0; from < texts.length; from += most) {
       signal?.throwIfAborted();
       const values = texts.slice(from, from + most);
-      const { embeddings } = await model.doEmbed({
-        values,
-        ...(signal !== undefined && { abortSignal: signal }),
-      });
+      const { embeddings } = await model.doEmbed({ values, ...defined({ abortSignal: signal }) });
       // A call that answers for fewer or more would shift all that follow it.
       if (embeddings?.length !== values.length) return [...all, ...(embeddings ?? [])];
       all.push(...embeddings);

@@ -1,5 +1,4 @@
-import type { Embedder, Numbers } from "./embedder.js";
-import { checked } from "./embedder.js";
+import { checked, type Embedder, type Numbers } from "./embedder.js";
 import { EmbeddingError } from "./table.js";
 
 // Not in one word with `import`: they are optional, and a compiler or bundler would look for them.

@@ -96,52 +96,26 @@ export function runsOf(text: string): readonly Run[] {
   return runs;
 }
 
-/** First and last of each range, in order; what lies in none is spaced. `undefined` parts words and is nothing itself. */
-const RANGES: readonly (readonly [number, number, Script | undefined])[] = [
-  [0x00, 0x20, undefined],
-  [0x21, 0x2f, "mark"],
-  [0x3a, 0x40, "mark"],
-  [0x5b, 0x60, "mark"],
-  [0x7b, 0x7e, "mark"],
-  [0x7f, 0xa0, undefined],
-  [0xa1, 0xa9, "mark"],
-  [0xab, 0xb1, "mark"],
-  [0xb4, 0xb4, "mark"],
-  [0xb6, 0xb8, "mark"],
-  [0xbb, 0xbb, "mark"],
-  [0xbf, 0xbf, "mark"],
-  [0xd7, 0xd7, "mark"],
-  [0xf7, 0xf7, "mark"],
-  [0x0e00, 0x0eff, "thai"],
-  [0x1000, 0x109f, "thai"],
-  [0x1780, 0x17ff, "thai"],
-  [0x2000, 0x200f, undefined],
-  [0x2010, 0x2027, "mark"],
-  [0x2028, 0x202f, undefined],
-  [0x2030, 0x205e, "mark"],
-  [0x205f, 0x206f, undefined],
-  [0x2070, 0x2bff, "sign"],
-  [0x3000, 0x3000, undefined],
-  [0x3001, 0x3004, "mark"],
-  [0x3005, 0x3007, "han"],
-  [0x3008, 0x303f, "mark"],
-  [0x3040, 0x30fa, "han"],
-  [0x30fb, 0x30fb, "mark"],
-  [0x30fc, 0x30ff, "han"],
-  [0x31f0, 0x31ff, "han"],
-  [0x3400, 0x4dbf, "han"],
-  [0x4e00, 0x9fff, "han"],
-  // Surrogates here have lost their other half, and private characters mean nothing to others.
-  [0xd800, 0xf8ff, undefined],
-  [0xf900, 0xfaff, "han"],
-  [0xfe00, 0xfe0f, undefined],
-  [0xfe10, 0xfe6f, "mark"],
-  [0xfeff, 0xfeff, undefined],
-  [0xfff0, 0xffff, undefined],
-  [0x1f000, 0x1faff, "sign"],
-  [0x20000, 0x3ffff, "han"],
-  [0xe0000, 0x10ffff, undefined],
-];
+/** The ranges of each script, in hex; what lies in none is spaced. */
+const SCRIPTS: { readonly [script in Exclude<Script, "spaced"> | "gap"]: string } = {
+  mark: "21-2f 3a-40 5b-60 7b-7e a1-a9 ab-b1 b4-b4 b6-b8 bb-bb bf-bf d7-d7 f7-f7 2010-2027 2030-205e 3001-3004 3008-303f 30fb-30fb fe10-fe6f",
+  han: "3005-3007 3040-30fa 30fc-30ff 31f0-31ff 3400-4dbf 4e00-9fff f900-faff 20000-3ffff",
+  thai: "e00-eff 1000-109f 1780-17ff",
+  sign: "2070-2bff 1f000-1faff",
+  // These part words and are nothing themselves. Surrogates here have lost their other half, and private characters mean
+  // nothing to others.
+  gap: "0-20 7f-a0 2000-200f 2028-202f 205f-206f 3000-3000 d800-f8ff fe00-fe0f feff-feff fff0-ffff e0000-10ffff",
+};
+
+/** First and last of each range, in order. */
+const RANGES = Object.entries(SCRIPTS)
+  .flatMap(([script, ranges]) =>
+    ranges.split(" ").map((range) => {
+      const [first = 0, last = 0] = range.split("-").map((point) => Number.parseInt(point, 16));
+      return [first, last, script === "gap" ? undefined : (script as Script)] as const;
+    }),
+  )
+  .sort(([one], [other]) => one - other);
 
 function scriptOf(point: number): Script | undefined {
   let low = 0;

@@ -1,3 +1,4 @@
+import { mapValues } from "../../util/index.js";
 import type { Embedder } from "./embedder.js";
 import { LONGEST_WORD, normalised, piecesOf, type Run, runsOf, type Script, UNKNOWN } from "./piece.js";
 import { type Lexicon, NOTHING, type Table, table } from "./table.js";
@@ -165,25 +166,20 @@ function fits(word: string, at: number, length: number): boolean {
   return length >= SHORT || (length > 1 && at === 0 && ENDING.test(word.slice(length)));
 }
 
-/** How long the runs of characters are that are hashed, and what each counts. */
-const LENGTHS: { readonly [script in Script]: readonly (readonly [length: number, weight: number])[] } = {
-  spaced: [
-    [3, 0.5],
-    [4, 0.75],
-    [5, 1],
-  ],
-  han: [
-    [1, 0.5],
-    [2, 1],
-  ],
-  thai: [
-    [2, 0.25],
-    [3, 0.75],
-    [4, 1],
-  ],
-  sign: [[1, 1]],
-  mark: [],
+/** The weight of a run of characters, by its length; runs of other lengths are not hashed. */
+const WEIGHTS: { readonly [script in Script]: { readonly [length: number]: number } } = {
+  spaced: { 3: 0.5, 4: 0.75, 5: 1 },
+  han: { 1: 0.5, 2: 1 },
+  thai: { 2: 0.25, 3: 0.75, 4: 1 },
+  sign: { 1: 1 },
+  mark: {},
 };
+
+/** The same as pairs, which are read for every word. */
+const LENGTHS: { readonly [script: string]: readonly (readonly [number, number])[] } = mapValues(
+  WEIGHTS,
+  (weights) => Object.entries(weights).map(([length, weight]) => [Number(length), weight] as const),
+);
 
 /** Each run of characters goes to so many dimensions: the more, the less do two of them look alike by accident. */
 const SPREAD = 4;
@@ -194,7 +190,7 @@ const SPREAD = 4;
  */
 export function addGrams(sum: Float64Array, script: Script, text: string, weight: number): void {
   const framed = script === "spaced" ? `<${text.slice(0, LONGEST)}>` : text.slice(0, LONGEST);
-  for (const [length, each] of LENGTHS[script])
+  for (const [length, each] of LENGTHS[script] ?? [])
     for (let from = 0; from + length <= framed.length; from++) {
       const single = length === 1 && isKana(framed.charCodeAt(from));
       if (!single) addGram(sum, framed, from, length, weight * each);

@@ -106,10 +106,7 @@ async function replace(
   return said(snippet === "" ? edited : `${edited}\n${snippet}`, waits);
 }
 
-async function insert(
-  { path: given, insert_line: line, insert_text: added }: Of<"insert">,
-  folder: Folder,
-): Promise<string> {
+async function insert({ path: given, insert_line: line, insert_text: added }: Of<"insert">, folder: Folder) {
   const file = await fileAt(given, folder);
   const edited = `The file ${given} has been edited.`;
   if (folder.isDone(file.memory)) return edited;
@@ -296,15 +293,9 @@ export function snippetOf(text: string, line: number, changed: number): string {
 
 function within([from, to]: readonly [number, number], count: number): readonly [number, number] {
   const end = to === -1 ? count : to;
-  if (
-    Number.isSafeInteger(from) &&
-    Number.isSafeInteger(end) &&
-    from >= 1 &&
-    from <= Math.max(1, count) &&
-    end >= from &&
-    end <= Math.max(1, count)
-  )
-    return [from, Math.min(end, count)];
+  const isLine = (line: number): boolean =>
+    Number.isSafeInteger(line) && line >= 1 && line <= Math.max(1, count);
+  if (isLine(from) && isLine(end) && end >= from) return [from, Math.min(end, count)];
   throw new MemoryFileError(
     "line",
     `Error: Invalid \`view_range\` parameter: [${from}, ${to}]. It should be within the range of lines of the file: [1, ${count}]`,
@@ -313,11 +304,7 @@ function within([from, to]: readonly [number, number], count: number): readonly 
   );
 }
 
-function numbered(
-  lines: readonly string[],
-  from: number,
-  to: number,
-): { readonly shown: readonly string[]; readonly last: number } {
+function numbered(lines: readonly string[], from: number, to: number) {
   const shown: string[] = [];
   let room = CHARACTERS;
   let last = from - 1;

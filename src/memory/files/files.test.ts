@@ -11,7 +11,7 @@ import type { Store } from "../../store/index.js";
 import { all } from "../../workflow/testing/ran.js";
 import { crashEverywhere } from "../tier/testing/crash.js";
 import { notesOf } from "../tier/testing/tiers.js";
-import { memoryFiles } from "./index.js";
+import { memoryFiles } from "./files.js";
 import { apply, type FileModel } from "./testing/file-model.js";
 
 type Call = { readonly command: string; readonly [field: string]: Json };

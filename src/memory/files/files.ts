@@ -45,10 +45,7 @@ export function memoryFiles(space: MemorySpace, options: MemoryFilesOptions = {}
     input: {
       type: "object",
       properties: {
-        command: {
-          type: "string",
-          enum: ["view", "create", "str_replace", "insert", "delete", "rename"],
-        },
+        command: { type: "string", enum: ["view", "create", "str_replace", "insert", "delete", "rename"] },
         path: { type: "string", description: "The file or directory, such as /memories/notes.md." },
         view_range: {
           type: "array",

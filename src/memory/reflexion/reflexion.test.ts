@@ -9,7 +9,8 @@ import type { Store } from "../../store/index.js";
 import { stateOf, step, withState, workflow } from "../../workflow/index.js";
 import { type MemorySpace, memory } from "../memory.js";
 import type { Memory } from "../state.js";
-import { importTrials, type Reflexion, type ReflexionOptions, reflexion } from "./index.js";
+import { importTrials } from "./import.js";
+import { type Reflexion, type ReflexionOptions, reflexion } from "./reflexion.js";
 
 const lessons = (): MemorySpace => memory({ name: "lessons", scope: "project:guessing" });
 

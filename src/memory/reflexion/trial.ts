@@ -71,12 +71,7 @@ function verdictOf(said: unknown): Exclude<Verdict, boolean> | undefined {
   };
 }
 
-function concluded(
-  name: string,
-  attempted: Session,
-  before: Session,
-  verdict: Exclude<Verdict, boolean>,
-): Trial {
+function concluded(name: string, attempted: Session, before: Session, verdict: Exclude<Verdict, boolean>) {
   const session = before.append({
     type: "validation-report",
     name: `validation of ${name}`,

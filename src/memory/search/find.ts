@@ -7,10 +7,11 @@ import { deduplicator, likeness, sketchOf } from "./similar.js";
 import { askedOf, COMMON, wordsOf } from "./tokens.js";
 
 export type FindOptions = Filter & {
+  /** Maximum number of memories. Default 5. */
   readonly limit: number;
-  /** The minimum score, from 0 to 1. */
+  /** The minimum score of a memory, from 0 to 1. */
   readonly threshold: number;
-  /** Memories that have expired by this time are not found. */
+  /** The time at which memories count as expired. Default: now. */
   readonly now: string;
   /** The score: by words, by meaning, or by both (the default). */
   readonly mode?: "fused" | "words" | "meaning";

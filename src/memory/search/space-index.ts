@@ -3,7 +3,7 @@ import type { FactId, Json } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { isBusy } from "../derived-file.js";
 import type { Embedder } from "../embedding/embedder.js";
-import { MemoryRefusedError } from "../error.js";
+import { MemoryRefusedError, refusing } from "../error.js";
 import type { Scope } from "../scope.js";
 import type { Memory, Status } from "../state.js";
 import { type Connections, closeIndex, fileOf, isBroken, newIndex, openIndex, stateOf } from "./database.js";
@@ -51,16 +51,12 @@ export class SpaceIndex {
   #steady: NodeJS.Timeout | undefined;
   #broken = false;
 
+  /** `space` is its name in its store. Without a folder the index is in memory. */
   constructor({
     folder,
     space,
     embedder,
-  }: {
-    readonly folder: string | undefined;
-    /** The name of the space in its store. */
-    readonly space: string;
-    readonly embedder: Embedder;
-  }) {
+  }: { folder: string | undefined; space: string; embedder: Embedder }) {
     this.#path = folder === undefined ? ":memory:" : fileOf(folder, space);
     this.#space = space;
     this.#embedder = embedder;
@@ -232,12 +228,8 @@ export class SpaceIndex {
     const from = `FROM memory m LEFT JOIN vector v ON v.embedder = ? AND v.digest = m.digest`;
     if (this.#loaded?.build === build) {
       const { stamp: since } = this.#loaded;
-      for (const row of read.all(
-        `SELECT ${LIVE_COLUMNS} ${from} WHERE m.stamp > ?`,
-        this.#embedder.name,
-        since,
-      ))
-        this.#live.put(row);
+      const sql = `SELECT ${LIVE_COLUMNS} ${from} WHERE m.stamp > ?`;
+      for (const row of read.all(sql, this.#embedder.name, since)) this.#live.put(row);
     } else {
       this.#loaded = undefined;
       this.#live.clear();
@@ -282,9 +274,7 @@ export class SpaceIndex {
   }
 
   #spaceFact(): { readonly rules?: Json; readonly scope?: Json } | undefined {
-    return this.#read(({ read }) => spaceFactFrom(read), undefined) as
-      | { rules?: Json; scope?: Json }
-      | undefined;
+    return this.#read(({ read }) => spaceFactFrom(read), undefined) as { rules?: Json; scope?: Json };
   }
 
   #read<Value>(look: (connections: Connections) => Value, nothing: Value): Value {
@@ -302,9 +292,7 @@ export class SpaceIndex {
   }
 
   #moved(): MemoryRefusedError {
-    return new MemoryRefusedError(
-      "busy",
-      `read the index of "${this.#space}"`,
+    return refusing(`read the index of "${this.#space}"`, "busy")(
       this.#broken ? "its file is damaged" : "another process has moved it since",
       "bring it to where it should be: await index.sync(store, head)",
     );
@@ -312,12 +300,8 @@ export class SpaceIndex {
 
   #open(): Connections {
     if (this.#connections !== undefined) return this.#connections;
-    throw new MemoryRefusedError(
-      "busy",
-      `use the index of "${this.#space}"`,
-      "it was closed",
-      "open it again: new SpaceIndex(options)",
-    );
+    const hint = "open it again: new SpaceIndex(options)";
+    throw refusing(`use the index of "${this.#space}"`, "busy")("it was closed", hint);
   }
 
   /** Makes it anew: as a file, or in memory when the file cannot be used. */

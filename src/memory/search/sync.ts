@@ -4,6 +4,7 @@ import {
   digestOf,
   type Fact,
   type FactId,
+  factTypes,
   type Json,
   parentsOf,
   readFact,
@@ -248,7 +249,7 @@ export class Facts {
   }
 }
 
-const OTHERS: ReadonlySet<string> = new Set(["memory-space", "memory-rollback"] satisfies Fact["type"][]);
+const OTHERS: ReadonlySet<string> = factTypes("memory-space memory-rollback");
 const HEX = /^[0-9a-f]{64}$/;
 
 /** Reads a fact with the content that is kept beside its line. */

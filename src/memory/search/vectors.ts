@@ -1,7 +1,7 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { patiently } from "../derived-file.js";
 import type { Embedder } from "../embedding/embedder.js";
-import { MemoryRefusedError } from "../error.js";
+import { refusing } from "../error.js";
 import type { Connections } from "./database.js";
 import { memoryFrom, textDigest } from "./fold.js";
 import type { Live } from "./live.js";
@@ -41,9 +41,7 @@ export async function fillVectors(
     const values = batch.map((_, place) => bytesIn(quantised(vectors[place] ?? new Float32Array(0))));
     const length = values[0]?.byteLength ?? 0;
     if (length === 0 || values.some(({ byteLength }) => byteLength !== length))
-      throw new MemoryRefusedError(
-        "option",
-        `tell what memories mean by "${embedder.name}"`,
+      throw refusing(`tell what memories mean by "${embedder.name}"`)(
         "its vectors are not all of one length",
         "give each text a vector, all of the same length",
       );
@@ -51,12 +49,8 @@ export async function fillVectors(
     if (known > 0 && length !== known) await forgetVectors({ write, read }, live, embedder, signal);
     await patiently(() => write.exec("BEGIN IMMEDIATE"), signal);
     batch.forEach(({ digest }, place) => {
-      write.run(
-        "INSERT OR IGNORE INTO vector (embedder, digest, value) VALUES (?, ?, ?)",
-        embedder.name,
-        digest,
-        values[place] as Uint8Array,
-      );
+      const sql = "INSERT OR IGNORE INTO vector (embedder, digest, value) VALUES (?, ?, ?)";
+      write.run(sql, embedder.name, digest, values[place] as Uint8Array);
     });
     write.exec("COMMIT");
     batch.forEach(({ row }, place) => {

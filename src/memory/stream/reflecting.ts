@@ -105,12 +105,7 @@ export async function reflectOn(
 const KIND = "stream-reflection";
 
 /** Answers one question: recalls the memories about it, asks for insights, and writes those that cite a memory. */
-async function answered(
-  session: Session,
-  given: Reflecting,
-  question: string,
-  until: FactId,
-): Promise<StepResult<Pick<Reflected, "written" | "dropped">>> {
+async function answered(session: Session, given: Reflecting, question: string, until: FactId) {
   const { memory, retrieve, asking, insights: thinker, each, rate } = given;
   const read = await retrieve(session, { ...asking, show: false, query: question });
   const statements = read.value.map(({ text }) => text);

@@ -3,7 +3,7 @@ import type { FactId, Json, Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
-import { MemoryRefusedError } from "../error.js";
+import { refusing } from "../error.js";
 import type { MemorySpace } from "../memory.js";
 import {
   isSameReading,
@@ -81,19 +81,13 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
  * Reads a stream again as a session did, as of then: the same space, the same time, and what the session had read of it by
  * then. Says what is found, and whether it is what the record says.
  */
-export async function retrieveAgain(
-  memory: MemorySpace,
-  store: Store,
-  read: FactId,
-): Promise<{ readonly same: boolean; readonly found: readonly Found[] }> {
+export async function retrieveAgain(memory: MemorySpace, store: Store, read: FactId) {
   const session = await store.load(read);
   const { fact, parents } = session;
   const use = `read the stream of "${memory.name}" again as ${read.slice(0, 12)} did`;
   const settings = fact.type === "memory-read" ? (fact.settings as Settings) : undefined;
   if (fact.type !== "memory-read" || fact.space !== memory.name || settings?.stream === undefined)
-    throw new MemoryRefusedError(
-      "unknown",
-      use,
+    throw refusing(use, "unknown")(
       fact.type === "memory-read" ? "that was not a reading of this stream" : `that is a ${fact.type}`,
       "the id of a memory-read that this stream has made",
     );

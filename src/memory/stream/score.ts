@@ -107,11 +107,7 @@ export async function nearness(
   return others.map((vector) => cosine(asked as Float32Array, vector));
 }
 
-async function vectorsOf(
-  embedder: Embedder,
-  texts: readonly string[],
-  signal: AbortSignal | undefined,
-): Promise<readonly Float32Array[]> {
+async function vectorsOf(embedder: Embedder, texts: readonly string[], signal: AbortSignal | undefined) {
   const held = cache.get(embedder) ?? new Map<string, Float32Array>();
   cache.set(embedder, held);
   const cut = texts.map((text) => text.slice(0, MEANT_CHARACTERS).toWellFormed());

@@ -8,7 +8,8 @@ import type { FactOf, Session } from "../../session/index.js";
 import { enter, type Module, workflow } from "../../workflow/index.js";
 import { type MemorySpace, memory } from "../memory.js";
 import { remembering } from "../recall.js";
-import { type MemoryStream, type MemoryStreamOptions, memoryStream } from "./index.js";
+import type { MemoryStreamOptions } from "./options.js";
+import { type MemoryStream, memoryStream } from "./stream.js";
 
 const space = (): MemorySpace => memory({ name: "life", scope: "agent:klaus", contradicts: false });
 const streamOf = (more: Partial<MemoryStreamOptions> = {}): MemoryStream =>

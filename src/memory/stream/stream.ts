@@ -8,10 +8,10 @@ import type { Recollection } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import { ask, ratingIn } from "./asking.js";
 import { withStreamMeta } from "./kind.js";
-import type { Profile } from "./options.js";
 import {
   askingOf,
   type MemoryStreamOptions,
+  type Profile,
   questionOf,
   type StreamRecallOptions,
   streamOf,

@@ -124,10 +124,7 @@ async function allSaid(
 }
 
 /** The sessions that went on last, of those whose names begin so. Memory spaces are no conversations. */
-async function newestUnder(
-  store: Store,
-  { under, most = SESSIONS }: Conversations,
-): Promise<readonly { readonly name: string; readonly id: FactId }[]> {
+async function newestUnder(store: Store, { under, most = SESSIONS }: Conversations) {
   const names = (await store.names({ under })).filter(({ name }) => !name.startsWith("memory/"));
   const dated: { name: string; id: FactId; at: string }[] = [];
   for (const { name, id } of names.slice(-NAMES)) {
@@ -264,17 +261,11 @@ function newest(open: readonly Session[]): number {
 }
 
 function saidBy({ fact, id }: Session, name: string | undefined): Said | undefined {
-  const of = (role: Speaker, text: string): Said | undefined =>
-    text.trim() === ""
-      ? undefined
-      : {
-          fact: id,
-          at: fact.at,
-          role,
-          by: fact.by,
-          text: text.slice(0, LONGEST).toWellFormed(),
-          ...defined({ session: name }),
-        };
+  const { at, by } = fact;
+  const of = (role: Speaker, whole: string): Said | undefined => {
+    const text = whole.slice(0, LONGEST).toWellFormed();
+    return whole.trim() === "" ? undefined : { fact: id, at, role, by, text, ...defined({ session: name }) };
+  };
   switch (fact.type) {
     case "session-start":
       return of("user", textIn(fact.text ?? ""));

@@ -3,8 +3,7 @@ import type { Json } from "../../session/index.js";
 import type { MemorySpace } from "../memory.js";
 import { scopeText } from "../scope.js";
 import type { Space } from "../space.js";
-import type { Block } from "./block.js";
-import { BlockError } from "./block.js";
+import { type Block, BlockError } from "./block.js";
 import { type Edited, editBlock, undoEdit } from "./core.js";
 
 /** The tools by which a model edits the blocks that are always before it. */

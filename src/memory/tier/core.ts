@@ -89,64 +89,71 @@ function put(
   return space.revise(memory.id, { ...held, because, by, why, ...defined({ was }) }, options);
 }
 
+type Core = { readonly blocks: readonly Block[]; readonly scope: string };
+type Edit = Omit<Parameters<typeof put>[3], "by" | "options"> & { readonly text: string };
+
 /** Edits a block once, however often the call is repeated. The evidence is the turn, and the call itself. */
-export async function editBlock(
+export function editBlock(
   space: Space,
-  { blocks, scope }: { readonly blocks: readonly Block[]; readonly scope: string },
+  core: Core,
   label: string,
   context: ToolContext,
   edit: { readonly change: Change; readonly why: string },
 ): Promise<Edited> {
-  const { session, key } = context;
-  const block = editable(blocks, label);
-  return alone(space, async () => {
-    // The evidence of the first value is not the call, or the call would look as if it had been done.
-    const because = groundsOf(session);
-    await seedCore(space, [block], scope, { session, because });
-    const [held] = (await readCore(space, [block], scope)).held as readonly [Held];
-    const { memory, value } = held;
-    if (memory !== undefined && isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
-    const next = checked(edit.change(value), value, block);
-    const written = await put(space, held, next, {
-      because: becauseOf([...because, session.id]),
-      by: agentOf(session),
-      why: edit.why,
-      ...defined({ was: memory?.version }),
-      options: { from: session, key },
-    });
-    return outcome(space, block, next, written);
+  // The evidence of the first value is not the call, or the call would look as if it had been done.
+  const because = groundsOf(context.session);
+  return once(space, core, label, context, {
+    seed: () =>
+      seedCore(space, [named(core.blocks, label)], core.scope, { session: context.session, because }),
+    edit: async ({ block, memory, value }) => {
+      const text = checked(edit.change(value), value, block);
+      return { text, because, why: edit.why, ...defined({ was: memory?.version }) };
+    },
   });
 }
 
 /** Undoes the last edit of a block: a newer version with the older text, because of the edit that is undone. */
-export async function undoEdit(
+export function undoEdit(space: Space, core: Core, label: string, context: ToolContext): Promise<Edited> {
+  return once(space, core, label, context, {
+    edit: async ({ memory }) => {
+      if (memory === undefined) throw nothingToUndo(label);
+      // An undone edit is behind the edit that undid it, so undoing goes on from there.
+      const now = await versionOf(space, memory.version);
+      const at = fieldOf(now.meta, "restores") ?? memory.version;
+      const before = fieldOf((at === memory.version ? now : await versionOf(space, at)).meta, "before");
+      if (before === undefined) throw nothingToUndo(label);
+      return {
+        text: heldIn(await versionOf(space, before)),
+        because: [memory.version],
+        why: `undoes ${at.slice(0, 12)}`,
+        was: memory.version,
+        meta: { undoes: at, restores: before },
+      };
+    },
+  });
+}
+
+/** Does what a call does to a block, or says what came of it when the call was made before. */
+function once(
   space: Space,
-  { blocks, scope }: { readonly blocks: readonly Block[]; readonly scope: string },
+  { blocks, scope }: Core,
   label: string,
-  context: ToolContext,
+  { session, key, call }: ToolContext,
+  { seed, edit }: { readonly seed?: () => Promise<void>; readonly edit: (held: Held) => Promise<Edit> },
 ): Promise<Edited> {
-  const { session, key } = context;
   const block = editable(blocks, label);
   return alone(space, async () => {
+    await seed?.();
     const [held] = (await readCore(space, [block], scope)).held as readonly [Held];
-    const { memory } = held;
-    if (memory === undefined) throw nothingToUndo(label);
-    if (isDoneBy(memory, context.call)) return doneBefore(space, held, context.call);
-    // An undone edit is behind the edit that undid it, so undoing goes on from there.
-    const now = await versionOf(space, memory.version);
-    const at = fieldOf(now.meta, "restores") ?? memory.version;
-    const before = fieldOf((at === memory.version ? now : await versionOf(space, at)).meta, "before");
-    if (before === undefined) throw nothingToUndo(label);
-    const older = heldIn(await versionOf(space, before));
-    const written = await put(space, held, older, {
-      because: becauseOf([memory.version, session.id]),
+    if (held.memory !== undefined && isDoneBy(held.memory, call)) return doneBefore(space, held, call);
+    const { text, because, ...given } = await edit(held);
+    const written = await put(space, held, text, {
+      ...given,
+      because: becauseOf([...because, session.id]),
       by: agentOf(session),
-      why: `undoes ${at.slice(0, 12)}`,
-      was: memory.version,
-      meta: { undoes: at, restores: before },
       options: { from: session, key },
     });
-    return outcome(space, block, older, written);
+    return outcome(space, block, text, written);
   });
 }
 
@@ -217,10 +224,7 @@ function shownOf({ label, limit }: Block, value: string): Omit<Edited, "status">
 const BLANK = "(empty)";
 
 /** A text as a memory can hold it. One that is blank is kept beside words that say so. */
-export function holding(
-  text: string,
-  meta: { readonly [field: string]: Json } = {},
-): { readonly text: string; readonly meta: Json } {
+export function holding(text: string, meta: { readonly [field: string]: Json } = {}) {
   return text.trim() === "" ? { text: BLANK, meta: { ...meta, blank: text } } : { text, meta };
 }
 

@@ -6,8 +6,8 @@ import { tool } from "../../agent/tool/index.js";
 import { clockOf, rathOf, storeOf } from "../../runtime/testing/rath.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import { all } from "../../workflow/testing/ran.js";
-import { withTiers } from "./index.js";
 import { helperOf, notesOf, tiersOf } from "./testing/tiers.js";
+import { withTiers } from "./tiers.js";
 
 type Answer = {
   readonly found: readonly { fact: string; role: string; text: string; session?: string }[];

@@ -6,9 +6,9 @@ import { type FactOf, readFact, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { ModuleError, StateError, withState } from "../../workflow/index.js";
 import { all } from "../../workflow/testing/ran.js";
-import { tieredMemory, withTiers } from "./index.js";
 import { crashEverywhere } from "./testing/crash.js";
 import { helperOf, notesOf, tiersOf, toldIn } from "./testing/tiers.js";
+import { tieredMemory, withTiers } from "./tiers.js";
 
 const append = (label: string, content: string): ScriptedReply => ({
   tool: "core_memory_append",

@@ -1,6 +1,6 @@
 import { type FactId, typeOf } from "../../../session/index.js";
 import type { Store } from "../../../store/index.js";
-import { nearestOf, optionNames } from "../../../util/index.js";
+import { defined, nearestOf, optionNames } from "../../../util/index.js";
 import { AuditError, requireOptions } from "../error.js";
 import { namesIn } from "../principal.js";
 import { Reader } from "../reader.js";
@@ -96,7 +96,7 @@ export async function actReport(
     const before = tally.all.count;
     for await (const lines of store.lines(id, { without: seen })) {
       for (const { id: fact, line } of lines)
-        tally.add(fact, line, Tally.reads(typeOf(line)) ? (await reader.read(fact, line)).fact : undefined);
+        tally.add(fact, line, tally.reads(typeOf(line)) ? (await reader.read(fact, line)).fact : undefined);
       progress?.(tally.all.count);
     }
     seen.push(id);
@@ -104,25 +104,19 @@ export async function actReport(
   }
   const folder = retentionFolder(store);
   const retention = folder === undefined ? undefined : await readRetention(folder);
-  const material: Material = {
-    tally,
-    ...(retention !== undefined && { retention }),
-    erasures: await store.erasures(),
-    biometric,
-    now,
-  };
+  const erasures = await store.erasures();
+  const material: Material = { tally, erasures, biometric, now, ...defined({ retention }) };
   return {
     profile,
     title: titled.title,
     at: new Date(now).toISOString(),
     sessions,
     facts: tally.all.count,
-    ...(tally.oldest !== undefined && { oldest: tally.oldest.at }),
-    ...(tally.newest !== undefined && { newest: tally.newest.at }),
+    ...defined({ oldest: tally.oldest?.at, newest: tally.newest?.at }),
     rows: titled.rows(material),
     periods: tally.periods.slice(0, LISTED),
     changes: tally.changes,
-    ...(retention !== undefined && { retention }),
+    ...defined({ retention }),
     notices: [...titled.notices, ...NOTICES],
   };
 }

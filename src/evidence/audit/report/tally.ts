@@ -4,12 +4,15 @@ import {
   type Fact,
   type FactId,
   type FactOf,
+  type FactType,
+  factTypes,
   isPerson,
   type Json,
   type Principal,
   typeOf,
   Withheld,
 } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 
 /** How often something is on the record, with the first and the last of it. */
 export type Count = { readonly count: number; readonly first?: FactId; readonly last?: FactId };
@@ -48,25 +51,6 @@ class Counter implements Count {
   }
 }
 
-/** Types that say something beyond that they are there; the others are counted and not read. */
-const READ: ReadonlySet<string> = new Set([
-  "run-start",
-  "run-end",
-  "agent-configure",
-  "model-call",
-  "policy-set",
-  "policy-decide",
-  "approval-ask",
-  "approval-give",
-  "validation-report",
-  "wait-cancel",
-  "memory-read",
-  "content-erase",
-  "message-say",
-  "session-start",
-  "head-sign",
-] satisfies Fact["type"][]);
-
 /** The counts of one reading of the record, for reports that map it to duties. */
 export class Tally {
   readonly types = new Map<string, Counter>();
@@ -101,9 +85,69 @@ export class Tally {
   readonly #asked = new Map<FactId, { readonly digest: string; readonly call: FactId }>();
   readonly #known = new Map<string, string>();
 
+  /** The readers of facts, by type; facts of other types are counted and not read. */
+  readonly #readers: { readonly [Type in FactType]?: (id: FactId, fact: FactOf<Type>) => void } = {
+    "run-start": (id, { module, digests, by, at }) => {
+      this.runs += 1;
+      this.#starts.set(id, this.periods.length);
+      this.periods.push({ run: id, module, by, start: at });
+      const digest = (digests as { readonly module?: unknown } | undefined)?.module;
+      if (typeof digest === "string") this.#is(`the program of ${module}`, digest, id, at);
+    },
+    "run-end": (id, { error, of, at }) => {
+      if (error !== undefined) this.failedRuns.add(id);
+      const place = this.#starts.get(of);
+      const period = place === undefined ? undefined : this.periods[place];
+      if (place !== undefined && period !== undefined)
+        this.periods[place] = { ...period, end: at, ended: id };
+    },
+    "agent-configure": (id, { agent, instructions, tools, output, parameters, at }) => {
+      const parts: readonly unknown[] = [instructions, tools, output, parameters];
+      // Withheld content cannot be compared.
+      if (parts.some((part) => part instanceof Withheld)) return;
+      const config = canonical(plain({ instructions, tools, output, parameters }));
+      this.#is(`the configuration of the agent ${agent}`, digestOf(config), id, at);
+    },
+    "model-call": (id, { agent, model, at }) => {
+      if (agent !== undefined) this.#is(`the model of the agent ${agent}`, model, id, at);
+    },
+    "policy-set": (id, { policy, module, version, at }) =>
+      this.#is(`the policy ${policy} on ${module}`, version, id, at),
+    "policy-decide": (id, { verdict, policies, at }) => {
+      if (verdict === "deny") this.denied.add(id);
+      for (const one of Array.isArray(policies) ? policies : []) {
+        const { name, version } = one as { readonly name?: unknown; readonly version?: unknown };
+        if (typeof name === "string" && typeof version === "string")
+          this.#is(`the policy ${name}`, version, id, at);
+      }
+    },
+    "approval-ask": (id, { what, digest, of }) => {
+      // A question that names other bytes than it shows is one about nothing.
+      if ((what as unknown) instanceof Withheld || digestOf(canonical(what)) === digest)
+        this.#asked.set(id, { digest, call: of ?? id });
+    },
+    "approval-give": (id, { by, decision, of, digest }) => {
+      if (decision === "reject") this.rejected.add(id);
+      if (!isPerson(by)) return;
+      this.#person(id, by);
+      if (decision !== "approve") return;
+      const asked = this.#asked.get(of);
+      if (asked === undefined || asked.digest !== digest) this.astray.add(id);
+      else this.agreed.set(asked.call, (this.agreed.get(asked.call) ?? new Set()).add(by));
+    },
+    "validation-report": (id, { passed, by }) => {
+      if (!passed) this.failedChecks.add(id);
+      if (isPerson(by)) this.#person(id, by);
+    },
+    "wait-cancel": (id, { late }) => {
+      if (late === true) this.expired.add(id);
+    },
+    "memory-read": (id, { head }) => (head === undefined ? this.againstNothing : this.againstHead).add(id),
+  };
+
   /** Whether what a fact says is looked at; the others are counted. */
-  static reads(type: string): boolean {
-    return READ.has(type);
+  reads(type: string): boolean {
+    return Object.hasOwn(this.#readers, type);
   }
 
   /** Counts a fact. `fact` is what it says, where that is looked at. */
@@ -116,17 +160,15 @@ export class Tally {
     this.#time(id, line);
     if (STAMPED.test(line)) this.automatic.add(id);
     if (INPUTS.has(type)) this.inputs.add(id);
-    if (fact !== undefined) this.#read(id, fact);
+    const read = fact && (this.#readers[fact.type] as ((id: FactId, fact: Fact) => void) | undefined);
+    if (fact !== undefined) read?.(id, fact);
   }
 
   of(...types: readonly Fact["type"][]): Count {
     const found = types.flatMap((type) => this.types.get(type) ?? []);
     const [first] = found;
-    return {
-      count: found.reduce((sum, one) => sum + one.count, 0),
-      ...(first?.first !== undefined && { first: first.first }),
-      ...(found.at(-1)?.last !== undefined && { last: found.at(-1)?.last as FactId }),
-    };
+    const count = found.reduce((sum, one) => sum + one.count, 0);
+    return { count, ...defined({ first: first?.first, last: found.at(-1)?.last }) };
   }
 
   get openRuns(): readonly Period[] {
@@ -146,88 +188,6 @@ export class Tally {
       if (this.oldest === undefined || time < Date.parse(this.oldest.at)) this.oldest = { at, fact: id };
       if (this.newest === undefined || time > Date.parse(this.newest.at)) this.newest = { at, fact: id };
     }
-  }
-
-  #read(id: FactId, fact: Fact): void {
-    switch (fact.type) {
-      case "run-start":
-        this.#start(id, fact);
-        return;
-      case "run-end": {
-        if (fact.error !== undefined) this.failedRuns.add(id);
-        const place = this.#starts.get(fact.of);
-        const period = place === undefined ? undefined : this.periods[place];
-        if (place !== undefined && period !== undefined)
-          this.periods[place] = { ...period, end: fact.at, ended: id };
-        return;
-      }
-      case "agent-configure": {
-        const { agent, instructions, tools, output, parameters } = fact;
-        const parts: readonly unknown[] = [instructions, tools, output, parameters];
-        // Withheld content cannot be compared.
-        if (parts.some((part) => part instanceof Withheld)) return;
-        const config = canonical(plain({ instructions, tools, output, parameters }));
-        this.#is(`the configuration of the agent ${agent}`, digestOf(config), id, fact.at);
-        return;
-      }
-      case "model-call":
-        if (fact.agent !== undefined)
-          this.#is(`the model of the agent ${fact.agent}`, fact.model, id, fact.at);
-        return;
-      case "policy-set":
-        this.#is(`the policy ${fact.policy} on ${fact.module}`, fact.version, id, fact.at);
-        return;
-      case "policy-decide":
-        if (fact.verdict === "deny") this.denied.add(id);
-        for (const one of Array.isArray(fact.policies) ? fact.policies : []) {
-          const { name, version } = one as { readonly name?: unknown; readonly version?: unknown };
-          if (typeof name === "string" && typeof version === "string")
-            this.#is(`the policy ${name}`, version, id, fact.at);
-        }
-        return;
-      case "approval-ask":
-        // A question that names other bytes than it shows is one about nothing.
-        if ((fact.what as unknown) instanceof Withheld || digestOf(canonical(fact.what)) === fact.digest)
-          this.#asked.set(id, { digest: fact.digest, call: fact.of ?? id });
-        return;
-      case "approval-give":
-        this.#give(id, fact);
-        return;
-      case "validation-report":
-        if (!fact.passed) this.failedChecks.add(id);
-        if (isPerson(fact.by)) this.#person(id, fact.by);
-        return;
-      case "wait-cancel":
-        if (fact.late === true) this.expired.add(id);
-        return;
-      case "memory-read":
-        (fact.head === undefined ? this.againstNothing : this.againstHead).add(id);
-        return;
-      default:
-    }
-  }
-
-  #start(id: FactId, fact: FactOf<"run-start">): void {
-    this.runs += 1;
-    const { module, digests, by, at } = fact;
-    this.#starts.set(id, this.periods.length);
-    this.periods.push({ run: id, module, by, start: at });
-    const digest = (digests as { readonly module?: unknown } | undefined)?.module;
-    if (typeof digest === "string") this.#is(`the program of ${module}`, digest, id, at);
-  }
-
-  #give(id: FactId, { by, decision, of, digest }: FactOf<"approval-give">): void {
-    if (decision === "reject") this.rejected.add(id);
-    if (!isPerson(by)) return;
-    this.#person(id, by);
-    if (decision !== "approve") return;
-    const asked = this.#asked.get(of);
-    if (asked === undefined || asked.digest !== digest) {
-      this.astray.add(id);
-      return;
-    }
-    const people = this.agreed.get(asked.call) ?? new Set();
-    this.agreed.set(asked.call, people.add(by));
   }
 
   #person(id: FactId, by: Principal): void {
@@ -253,14 +213,9 @@ export class Tally {
 
 const AT = /"fact":\{"type":"[^"\\]*","at":"([^"\\]*)"/;
 const STAMPED = /"fact":\{"type":"[^"\\]*","at":"[^"\\]*","run":"/;
-const INPUTS: ReadonlySet<string> = new Set([
-  "session-start",
-  "session-detach",
-  "message-say",
-  "tool-result",
-  "workspace-import",
-  "record-import",
-] satisfies Fact["type"][]);
+const INPUTS: ReadonlySet<string> = factTypes(
+  "session-start session-detach message-say tool-result workspace-import record-import",
+);
 
 /** Without what is not said. */
 function plain(value: unknown): Json {

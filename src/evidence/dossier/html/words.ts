@@ -2,8 +2,7 @@ import type { FactId } from "../../../session/index.js";
 import { amount } from "../../../util/index.js";
 import type { Dossier } from "../dossier.js";
 import type { BundleFile } from "../proof.js";
-import type { Listed, Told } from "../words.js";
-import { inline as lineOf } from "../words.js";
+import { type Listed, inline as lineOf, type Told } from "../words.js";
 import { type Html, html, type Piece } from "./html.js";
 
 /** Texts of up to so many characters and lines stand open; longer ones are folded, and say how long they are. */

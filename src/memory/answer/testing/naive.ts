@@ -1,12 +1,11 @@
 import { beginsTurn } from "../../../agent/model/index.js";
-import type { FactId } from "../../../session/index.js";
-import { isId } from "../fact-line.js";
+import { type FactId, isDigest } from "../../../session/index.js";
 import type { Influence } from "../influence.js";
 import type { Recorded } from "./record.js";
 
 type Body = { readonly [field: string]: unknown };
 const bodyOf = ({ fact }: Recorded): Body => fact as unknown as Body;
-const ids = (value: unknown): readonly FactId[] => (Array.isArray(value) ? value.filter(isId) : []);
+const ids = (value: unknown): readonly FactId[] => (Array.isArray(value) ? value.filter(isDigest) : []);
 const DECIDED = ["model-reply", "tool-call", "route-choose", "approval-give", "validation-report"];
 
 /** What is compared: sets, since a list in no order is as good as another. */

@@ -3,7 +3,7 @@ import { type PromptMessage, type ScriptedReply, scripted } from "../../../agent
 import type { Module } from "../../../runtime/index.js";
 import { type MemorySpace, memory } from "../../memory.js";
 import { hashingEmbedder } from "../../search/testing/embedder.js";
-import { type TierOptions, type Tiers, tieredMemory, withTiers } from "../index.js";
+import { type TierOptions, type Tiers, tieredMemory, withTiers } from "../tiers.js";
 
 export function notesOf(options: Partial<Parameters<typeof memory>[0]> = {}): MemorySpace {
   return memory({ name: "notes", scope: "user:ada", embedding: hashingEmbedder(), ...options });

@@ -1,3 +1,0 @@
-export { consolidate } from "./consolidate.js";
-export { consolidating } from "./consolidating.js";
-export { forget, forgetting, readsOf } from "./forget.js";

@@ -1,1 +1,0 @@
-export { memoryFiles } from "./files.js";

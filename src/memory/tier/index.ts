@@ -1,1 +1,0 @@
-export { type TierOptions, type Tiers, tieredMemory, withTiers } from "./tiers.js";
