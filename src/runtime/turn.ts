@@ -82,7 +82,7 @@ export class Turns {
     return runs.run(module, session.say(text, as), { ...settings, name }, follower);
   }
 
-  /** Whoever goes on speaking no longer waits: their requests for approval are withdrawn. Other pending work stays. */
+  /** A user who goes on speaking withdraws their requests for approval. Other pending work stays. */
   async #withdrawAll(name: string, text: Content, by: Principal = "user"): Promise<void> {
     const words = typeof text === "string" ? `: ${text}` : "";
     for (const { id, type, answered } of await this.#rath.pending(name))
@@ -91,7 +91,7 @@ export class Turns {
   }
 }
 
-/** What the user said last, in a form that can be compared. */
+/** The newest words of the user, in a form that can be compared. */
 function saidLast(session: Session): string | undefined {
   const said = session.recent(RECENT).findLast(({ role }) => role === "user");
   return said !== undefined && "content" in said ? canonical(said.content as Json) : undefined;

@@ -322,7 +322,7 @@ export class Session {
     return newest;
   }
 
-  /** The newest answer to what the user said last, as text; "" as long as there is none. */
+  /** The newest answer to what the user said last, as text; "" until there is one. */
   get text(): string {
     const messages = this.recent(MESSAGES_OF_A_TURN);
     for (let place = messages.length - 1; place >= 0; place--) {

@@ -35,7 +35,7 @@ export { type GateOptions, gate } from "./gate.js";
 export { now, random, type StepResult, uuid, workBeside } from "./host.js";
 export { loop } from "./loop.js";
 export { map } from "./map.js";
-export { mergeFiles, resumeSandbox, suspendSandbox } from "./merge.js";
+export { mergeFiles } from "./merge.js";
 export { mermaidOf } from "./mermaid.js";
 export {
   called,

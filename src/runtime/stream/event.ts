@@ -2,7 +2,7 @@ import type { FactId, Failure, Json, Pending, Session } from "../../session/inde
 import type { Status } from "../status.js";
 
 /**
- * What happens in a run, in causal order: a fact is told once it is durable, and nothing is told before a fact that it
+ * One event of a run. Events come in causal order: a fact is told once it is durable, and nothing is told before a fact that it
  * depends on. `module` is the name of the module that acts, `branch` the branch of its session, `call` the `model-call` of a
  * piece of an answer.
  */

@@ -35,7 +35,7 @@ export class RunStream implements AsyncIterable<RunEvent> {
     const signals = signal === undefined ? [] : [signal];
     this.result = this.#run(module, start, AbortSignal.any([...signals, this.#leaving.signal]));
     this.text = this.result.then(({ text }) => text);
-    // Whoever reads only the events gets the error from the loop.
+    // A reader of the events alone gets the error from the loop.
     this.result.catch(() => {});
     this.text.catch(() => {});
   }

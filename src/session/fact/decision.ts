@@ -96,7 +96,7 @@ export const decision = {
     fields: {
       gate: "text",
       passed: "flag",
-      /** What it needs, and the report that it found of each. */
+      /** The validations that it needs, and the report that it found of each. */
       needs: typed<readonly GateNeed[]>()("json"),
     },
     say: ({ gate, passed, needs }, { words }) =>
@@ -106,7 +106,7 @@ export const decision = {
   }),
 };
 
-/** A validation that a gate needs: how the newest report came out, or that there is none for the files as they are. */
+/** A validation that a gate needs: how the newest report came out, or whether a report is missing or older than the files. */
 export type GateNeed = {
   readonly name: string;
   readonly state: "passed" | "failed" | "outdated" | "missing";
