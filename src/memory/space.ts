@@ -52,17 +52,21 @@ import { isGround, type Source } from "./source.js";
 import type { Memory, Status } from "./state.js";
 import { SpaceView } from "./view.js";
 
+/** The version of a memory that waits for approval or validation. */
+type Waiting = { readonly id: FactId; readonly text: string };
+
+function requireStore(store: Partial<Store> | undefined, use: string): void {
+  if (typeof store?.line === "function") return;
+  throw refusing(use)("`store` must be a store", "notes.open(await rath.store())");
+}
+
 /** A memory space in a store: it is read, and written to with evidence. */
 export class Space extends SpaceView {
   readonly #settings: SpaceSettings;
   readonly #chain: SpaceChain;
 
   constructor(store: Store, settings: SpaceSettings) {
-    if (typeof store?.line !== "function")
-      throw refusing(`open the memory "${settings.name}"`)(
-        "`store` must be a store",
-        "notes.open(await rath.store())",
-      );
+    requireStore(store, `open the memory "${settings.name}"`);
     super(store, settings.name, settings.embedder);
     this.#settings = settings;
     this.#chain = new SpaceChain(store, settings);
@@ -311,9 +315,8 @@ export class Space extends SpaceView {
   }
 
   /** The version of a memory that waits for approval or validation, if there is one. */
-  async waiting({
-    waiting: id,
-  }: Memory): Promise<{ readonly id: FactId; readonly text: string } | undefined> {
+  async waiting(memory: Memory): Promise<Waiting | undefined> {
+    const { waiting: id } = memory;
     if (id === undefined) return undefined;
     const { fact } = await this.store.load(id, { horizon: 1 });
     const text = fact.type === "memory-write" || fact.type === "memory-revise" ? fact.text : "";
@@ -334,11 +337,8 @@ export class Space extends SpaceView {
       this.use(async (index) => {
         const fact = await make(index);
         const writer = fact.type === "memory-write" ? "of" : "from";
-        return end.append({
-          ...defined({ at }),
-          ...fact,
-          ...(from !== undefined && { [writer]: from.id }),
-        } as FactInput);
+        const source = from === undefined ? {} : { [writer]: from.id };
+        return end.append({ ...defined({ at }), ...fact, ...source } as FactInput);
       }),
     );
     return this.#written(appended);

@@ -51,8 +51,9 @@ export { dueOf, type Pending, pendingView } from "./pending.js";
 export { placementView } from "./placement.js";
 export { isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";
 export type { Host, PastSource, Realm } from "./realm.js";
+export type { StartOptions } from "./root.js";
 export { type SandboxState, sandboxView } from "./sandbox.js";
-export { requireSession, Session, type StartOptions } from "./session.js";
+export { requireSession, Session } from "./session.js";
 export { approversOf, mayAgree, maySettle, settlersOf, type Terms, termsFault } from "./terms.js";
 export { readableError, thrownMessage, warnOf } from "./thrown.js";
 export {

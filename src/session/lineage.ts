@@ -65,6 +65,17 @@ export const lineageView: View<List<LineageStep>> = {
   load: (saved) => List.of(frozen(saved) as unknown as LineageStep[]),
 };
 
+/** The same list for the same answer. */
+export function lineageIn(steps: List<LineageStep>): readonly LineageStep[] {
+  const known = lists.get(steps);
+  if (known !== undefined) return known;
+  const list = Object.freeze(steps.toArray());
+  lists.set(steps, list);
+  return list;
+}
+
+const lists = new WeakMap<object, readonly LineageStep[]>();
+
 /** The name of the branch a session is on: the last fork on the way that was adopted. */
 export const branchView: View<string> = {
   name: "branch",

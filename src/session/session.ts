@@ -1,5 +1,4 @@
-import { randomUUID } from "node:crypto";
-import { showValue } from "../util/index.js";
+import { defined, showValue } from "../util/index.js";
 import { descends, historyOf } from "./ancestry.js";
 import { type BlobRef, digestOf } from "./blob.js";
 import { drafted, type Stamped, stamped, stampOf, withoutMethod } from "./draft.js";
@@ -8,30 +7,15 @@ import type { Adopt, Content, Fact, FactId, FactInput, Message, Placement, Role 
 import { conflictsView, type FilesState, filesView } from "./files.js";
 import { adoptOf, given, requirePlace } from "./given.js";
 import type { Json } from "./json.js";
-import { blobsOf, INLINE_BYTES, parentsOf, readFact, writeLine } from "./line.js";
-import { branchView, type LineageStep, lineageView } from "./lineage.js";
+import { blobsOf, parentsOf, readFact, writeLine } from "./line.js";
+import { branchView, type LineageStep, lineageIn, lineageView } from "./lineage.js";
 import { type Pending, pendingOf, pendingView } from "./pending.js";
 import { checkPlacement, placementView } from "./placement.js";
-import { hostOf, keepingOf, newKey, type Realm, strictest } from "./realm.js";
-import { lacks, messagesOf, newestOf, transcriptView, wordsOf } from "./transcript/index.js";
+import { hostOf, keepingOf, type Realm, strictest } from "./realm.js";
+import { detachOf, type StartOptions, startOf } from "./root.js";
+import { answerIn, lacks, messagesOf, newestOf, transcriptView } from "./transcript/index.js";
 import { type TotalUsage, usageView, withCost } from "./usage.js";
 import { copySeeds, type View, viewOf } from "./view.js";
-
-export type StartOptions = Stamped & {
-  /** Makes this start unlike any other. Random unless given. */
-  readonly nonce?: string;
-  /**
-   * Content longer than this many bytes is kept in blobs (default 4096). Messages of people and memories are always in salted
-   * blobs, which can be erased; with 0, all content is.
-   */
-  readonly inline?: number;
-  /**
-   * The secret from which salts are derived: 32 bytes, by default random. With the same nonce, time and secret a start is the
-   * same session. With the secret, a guess can be tested against the digest of erased content.
-   */
-  readonly secret?: Uint8Array;
-  readonly host?: object;
-};
 
 /**
  * An immutable value: one fact and the sessions it was made from. Methods return the next session; the
@@ -71,22 +55,8 @@ export class Session {
 
   /** Begins a history. */
   static start(text?: Content, options: StartOptions = {}): Session {
-    const { nonce = randomUUID(), inline = INLINE_BYTES, secret, host } = given(options, "start");
-    if (!Number.isSafeInteger(inline) || inline < 0) {
-      throw new RathError("option-refused", `Cannot start a session with inline: ${inline}.`, {
-        hint: "give a number of bytes, or 0 for erasable content",
-      });
-    }
-    const key = newKey(secret);
-    const realm: Realm = Object.freeze({ inline, ...(host && { host }), key });
-    return Session.#join(realm, NO_PARENTS, {
-      type: "session-start",
-      nonce,
-      ...(inline !== INLINE_BYTES && { inline }),
-      key: key.id,
-      ...(text !== undefined && { text }),
-      ...stampOf(options),
-    });
+    const { realm, fact } = startOf(text, options);
+    return Session.#join(realm, NO_PARENTS, fact);
   }
 
   /**
@@ -120,10 +90,7 @@ export class Session {
 
   /** SHA-256 of the record line, in hex. Equal ids mean equal histories. */
   get id(): FactId {
-    if (this.#id === undefined) {
-      if (this.#line === undefined) Session.#seal(this);
-      this.#id ??= digestOf(this.#line as string);
-    }
+    this.#id ??= digestOf(this.line);
     return this.#id;
   }
 
@@ -154,25 +121,18 @@ export class Session {
 
   /** The ids of the parents, known even where the past is not loaded. */
   get parentIds(): readonly FactId[] {
-    return Object.freeze(
-      this.#past === undefined
-        ? [...parentsOf(this.#line as string)]
-        : this.parents.map((parent) => parent.id),
-    );
+    if (this.#past === undefined) return Object.freeze([...parentsOf(this.#line as string)]);
+    return Object.freeze(this.parents.map(({ id }) => id));
   }
 
   /** Whether the past before this session is out of reach: it was left in the store, and cannot be read from here. */
   get atHorizon(): boolean {
-    return this.#past === undefined && !this.#canRead;
+    return this.#past === undefined && this.#realm.past === undefined;
   }
 
   /** Whether the parents are in memory, so that asking for them reads nothing. */
   get isPastLoaded(): boolean {
     return this.#past !== undefined;
-  }
-
-  get #canRead(): boolean {
-    return this.#realm.past !== undefined;
   }
 
   #readPast(): Session | readonly Session[] | undefined {
@@ -203,12 +163,8 @@ export class Session {
 
   /** Adds a message to the conversation. */
   say(content: Content, options: Stamped & { readonly role?: Role } = {}): Session {
-    return this.append({
-      type: "message-say",
-      role: given(options, "say").role ?? "user",
-      content,
-      ...stampOf(options),
-    });
+    const { role = "user" } = given(options, "say");
+    return this.append({ type: "message-say", role, content, ...stampOf(options) });
   }
 
   /**
@@ -218,12 +174,7 @@ export class Session {
   fork(name?: string, options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "fork");
     const branch = name === undefined ? nextForkName(this) : name;
-    return this.append({
-      type: "branch-fork",
-      name: branch,
-      ...(why !== undefined && { why }),
-      ...stampOf(options),
-    });
+    return this.append({ type: "branch-fork", name: branch, ...defined({ why }), ...stampOf(options) });
   }
 
   /**
@@ -240,12 +191,7 @@ export class Session {
     const parents = Object.freeze([this, ...list.map((other) => requireSession(other, "merge"))]);
     const adopt = adoptOf(choice, parents);
     checkPlacement(parents, adopt);
-    const fact: FactInput = {
-      type: "branch-merge",
-      adopt,
-      ...(why !== undefined && { why }),
-      ...stampOf(options),
-    };
+    const fact: FactInput = { type: "branch-merge", adopt, ...defined({ why }), ...stampOf(options) };
     const realm = strictest([this.#realm, ...parents.slice(1).map((parent) => parent.#realm)]);
     return Session.#join(realm, parents, fact);
   }
@@ -253,12 +199,8 @@ export class Session {
   /** Places the session: from here on its side effects happen there. Nothing opens until it is used. */
   to(sandbox: string, spec?: Json, options: Stamped = {}): Session {
     requirePlace(sandbox);
-    return this.append({
-      type: "placement-change",
-      sandbox,
-      ...(spec !== undefined && { spec }),
-      ...stampOf(given(options, "to")),
-    });
+    const stamp = stampOf(given(options, "to"));
+    return this.append({ type: "placement-change", sandbox, ...defined({ spec }), ...stamp });
   }
 
   /**
@@ -266,25 +208,8 @@ export class Session {
    * of a merge are not in its tree yet: what was in common with them stays behind.
    */
   detach(options: Stamped & { readonly why?: string } = {}): Session {
-    const { why } = given(options, "detach");
-    requireMerged(this);
-    const { inline } = this.#realm;
-    const host = hostOf(this.#realm);
-    // In a run nothing may be random: its stamp makes this root unlike others, and its key stays.
-    const fresh = host === undefined ? newKey() : this.#realm.key;
-    const realm = Object.freeze({ ...this.#realm, ...(fresh && { key: fresh }) });
-    return Session.#join(realm, NO_PARENTS, {
-      type: "session-detach",
-      nonce: host?.nonce ?? randomUUID(),
-      from: this.id,
-      ...(why !== undefined && { why }),
-      messages: this.transcript,
-      ...(this.placement && { placement: this.placement }),
-      ...(this.files.tree !== null && { tree: this.files.tree }),
-      ...(inline !== INLINE_BYTES && { inline }),
-      ...(fresh && { key: fresh.id }),
-      ...stampOf(options),
-    });
+    const { realm, fact } = detachOf(this, this.#realm, options);
+    return Session.#join(realm, NO_PARENTS, fact);
   }
 
   /** The whole past and this session, parents before children. */
@@ -299,13 +224,13 @@ export class Session {
 
   /** Answers a question about the whole history; answers are remembered. */
   view<State>(view: View<State>): State {
-    return viewOf(this, view, this.#canRead);
+    return viewOf(this, view, this.#realm.past !== undefined);
   }
 
   /** The conversation, as a model would see it. */
   get transcript(): readonly Message[] {
     const transcript = this.view(transcriptView);
-    if (transcript.omitted > 0) throw this.#cut("the whole transcript", transcript.omitted);
+    if (transcript.omitted > 0) throw cutOff(this, "the whole transcript", transcript.omitted);
     return messagesOf(transcript);
   }
 
@@ -315,23 +240,18 @@ export class Session {
    */
   recent(count = 50): readonly Message[] {
     const most = count > 0 ? Math.trunc(count) : 0;
-    const transcript = viewOf(this, transcriptView, this.#canRead, (known) => lacks(known, most));
+    const transcript = viewOf(this, transcriptView, this.#realm.past !== undefined, (known) =>
+      lacks(known, most),
+    );
     const newest = newestOf(transcript, most);
     if (most > 0 && newest.length === 0 && transcript.omitted > 0)
-      throw this.#cut("what was said last", transcript.omitted);
+      throw cutOff(this, "what was said last", transcript.omitted);
     return newest;
   }
 
   /** The newest answer to what the user said last, as text; "" until there is one. */
   get text(): string {
-    const messages = this.recent(MESSAGES_OF_A_TURN);
-    for (let place = messages.length - 1; place >= 0; place--) {
-      const message = messages[place] as Message;
-      if (message.role === "user") break;
-      const text = message.role === "assistant" ? wordsOf(message.content) : "";
-      if (text !== "") return text;
-    }
-    return "";
+    return answerIn(this.recent(MESSAGES_OF_A_TURN));
   }
 
   /** Tokens, calls and cost of all models in the whole history. */
@@ -360,12 +280,7 @@ export class Session {
 
   /** Every start, fork, merge and detach in the past, in order. */
   get lineage(): readonly LineageStep[] {
-    const steps = this.view(lineageView);
-    const known = lineages.get(steps);
-    if (known !== undefined) return known;
-    const array = Object.freeze(steps.toArray());
-    lineages.set(steps, array);
-    return array;
+    return lineageIn(this.view(lineageView));
   }
 
   /** The name of the branch this session is on; "main" until the first fork. */
@@ -384,13 +299,6 @@ export class Session {
 
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return `Session ${this.id.slice(0, 12)} (${this.fact.type}, depth ${this.depth})`;
-  }
-
-  #cut(question: string, omitted: number): BeyondHorizonError {
-    const earlier = Number.isFinite(omitted)
-      ? `${omitted} earlier messages are in the store; session.recent() has the rest`
-      : "a merge or a summary needs what is in the store";
-    return new BeyondHorizonError(`${question} (${earlier})`, this.id);
   }
 
   /** A session of any number of parents but one. */
@@ -421,6 +329,13 @@ export class Session {
   }
 }
 
+function cutOff(session: Session, question: string, omitted: number): BeyondHorizonError {
+  const earlier = Number.isFinite(omitted)
+    ? `${omitted} earlier messages are in the store; session.recent() has the rest`
+    : "a merge or a summary needs what is in the store";
+  return new BeyondHorizonError(`${question} (${earlier})`, session.id);
+}
+
 /** The same in a replay, which forks in the same order. */
 function nextForkName(session: Session): string {
   const number = (forks.get(session) ?? 0) + 1;
@@ -429,7 +344,6 @@ function nextForkName(session: Session): string {
 }
 
 const forks = new WeakMap<Session, number>();
-const lineages = new WeakMap<object, readonly LineageStep[]>();
 const MESSAGES_OF_A_TURN = 1_000;
 const NO_PARENTS: readonly Session[] = Object.freeze([]);
 
@@ -448,19 +362,6 @@ export function requireSession(value: unknown, use: string): Session {
       : "pass what Session.start, append, fork, merge or store.load gave you; await what is a promise",
     data: { use },
   });
-}
-
-/** A root has no past that says what its sides had in common, so they must be one before. */
-function requireMerged({ id, files: { unmerged = [] } }: Session): void {
-  if (unmerged.length === 0) return;
-  throw new RathError(
-    "files-unmerged",
-    `Cannot detach ${id.slice(0, 12)}: the files of ${unmerged.length === 1 ? "a merged branch are" : `${unmerged.length} merged branches are`} not in its own yet.`,
-    {
-      hint: 'merge them first: session = await mergeFiles({ resolve: "ours" }).forward(session); using the session in a sandbox does it too where nothing is in conflict',
-      data: { session: id, unmerged: unmerged.map(({ base, theirs }) => ({ base, theirs })) },
-    },
-  );
 }
 
 /** Parents as they are held. The list is copied: a caller may use its own again. */

@@ -92,30 +92,7 @@ export class SpaceIndex {
 
   /** Memories in the order of their writing; live ones when no status is named. */
   list(filter: Filter & { readonly statuses?: readonly Status[] } = {}): readonly Memory[] {
-    const { statuses = ["live"], subject, under } = filter;
-    const [since, until] = timesOf(filter);
-    const timeless = filter.since === undefined && filter.until === undefined;
-    return this.#read<readonly Memory[]>(({ read }) => {
-      const rows = read.all(
-        `SELECT id, status, scope, source, trust, by, at, subject FROM memory
-         WHERE status <> 'gone' ${subject === undefined ? "" : "AND subject = ?"}
-         ${under === undefined ? "" : "AND subject >= ? AND subject < ?"} ORDER BY depth, id`,
-        ...(subject === undefined ? [] : [JSON.stringify(subject)]),
-        ...(under === undefined ? [] : rangeUnder(under)),
-      );
-      const meant: Memory[] = [];
-      for (const row of rows) {
-        if (!statuses.includes(row.status as Status)) continue;
-        const { source, trust, by } = row as { readonly [column: string]: string };
-        const scope = JSON.parse(row.scope as string) as Scope;
-        if (!isKind(filter, { scope, source, trust, by } as Parameters<typeof isKind>[1])) continue;
-        const time = Date.parse(row.at as string);
-        if (!timeless && !(time >= since && time <= until)) continue;
-        const memory = memoryFrom(read, idOf(row.id));
-        if (memory !== undefined) meant.push(memory);
-      }
-      return meant;
-    }, []);
+    return this.#read<readonly Memory[]>(({ read }) => listed(read, filter), []);
   }
 
   /** The rules of the space, and where it holds, as the last fact about it says. */
@@ -355,4 +332,33 @@ export class SpaceIndex {
 function rangeUnder(under: string): readonly [string, string] {
   const from = JSON.stringify(under).slice(0, -1);
   return [from, `${from}\u{10ffff}`];
+}
+
+/** The memories that a filter leaves, in the order of their writing. */
+function listed(
+  read: Connections["read"],
+  { statuses = ["live"], ...filter }: Filter & { readonly statuses?: readonly Status[] },
+): readonly Memory[] {
+  const { subject, under } = filter;
+  const [since, until] = timesOf(filter);
+  const timeless = filter.since === undefined && filter.until === undefined;
+  const rows = read.all(
+    `SELECT id, status, scope, source, trust, by, at, subject FROM memory
+     WHERE status <> 'gone' ${subject === undefined ? "" : "AND subject = ?"}
+     ${under === undefined ? "" : "AND subject >= ? AND subject < ?"} ORDER BY depth, id`,
+    ...(subject === undefined ? [] : [JSON.stringify(subject)]),
+    ...(under === undefined ? [] : rangeUnder(under)),
+  );
+  const meant: Memory[] = [];
+  for (const row of rows) {
+    if (!statuses.includes(row.status as Status)) continue;
+    const { source, trust, by } = row as { readonly [column: string]: string };
+    const scope = JSON.parse(row.scope as string) as Scope;
+    if (!isKind(filter, { scope, source, trust, by } as Parameters<typeof isKind>[1])) continue;
+    const time = Date.parse(row.at as string);
+    if (!timeless && !(time >= since && time <= until)) continue;
+    const memory = memoryFrom(read, idOf(row.id));
+    if (memory !== undefined) meant.push(memory);
+  }
+  return meant;
 }
