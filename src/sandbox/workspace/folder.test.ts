@@ -313,12 +313,11 @@ describe("the files of a workspace", () => {
     const { root, files } = workspace();
     mkdirSync(join(root, "many"));
     for (let index = 0; index < 6_000; index++) writeFileSync(join(root, "many", `${index}`), "");
-    // A few turns are those of the call itself, with a directory of any length.
-    const few = await turnsDuring(() => files.list());
-    expect(await turnsDuring(() => files.list("many"))).toBeGreaterThan(few);
+    // A call that gives no turns has two at the most, on a machine of any speed.
+    expect(await turnsDuring(() => files.list("many"))).toBeGreaterThan(2);
     const path = `${"d/".repeat(1_000)}x`;
-    const short = await turnsDuring(() => files.write("x", "x"));
-    expect(await turnsDuring(() => files.write(path, "x"))).toBeGreaterThan(short);
+    await files.write("x", "x");
+    expect(await turnsDuring(() => files.write(path, "x"))).toBeGreaterThan(2);
     expect(text(await files.read(path))).toBe("x");
     await files.remove("d");
     expect((await files.list()).map(({ name }) => name)).toEqual(["many", "x"]);
