@@ -22,7 +22,19 @@ export function requireModule(module: unknown, use: string): asserts module is M
 
 /** Refuses unknown options: a misspelt one would otherwise be ignored without a word. */
 export function requireKnown(options: unknown, known: readonly string[], use: string): void {
-  if (typeof options !== "object" || options === null) return;
+  if (typeof options !== "object" || options === null)
+    throw new RefusedError(
+      use,
+      `its options are ${showValue(options)}, not an object`,
+      "leave them out, or pass an object",
+    );
+  const { signal } = options as { readonly signal?: unknown };
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw new RefusedError(
+      use,
+      `its \`signal\` is ${showValue(signal)}`,
+      "pass new AbortController().signal",
+    );
   const unknown = unknownOption(options, known);
   if (unknown !== undefined)
     throw new RefusedError(use, `it has no option ${JSON.stringify(unknown.name)}`, unknown.hint);

@@ -241,9 +241,8 @@ export class Rath {
    * ```
    */
   async *steps(nameOrId: string, module?: Module): AsyncGenerator<Step, void> {
-    const head = await this.load(nameOrId);
     if (module !== undefined) await this.#runs.follow(nameOrId, module);
-    yield* stepsOf(head, head.fact.run, (session) => this.filesAt(session));
+    yield* stepsOf(this, nameOrId);
   }
 
   /**

@@ -1,7 +1,19 @@
-import { type Content, canonical, type Json, type Principal, type Session } from "../session/index.js";
-import { PendingWorkError } from "./error.js";
+import {
+  type Content,
+  canonical,
+  type FactId,
+  type Json,
+  type Principal,
+  parentsOf,
+  type Session,
+  thrownMessage,
+} from "../session/index.js";
+import type { Store } from "../store/index.js";
+import { defined } from "../util/index.js";
+import { CancelledError, PendingWorkError, RunFailedError } from "./error.js";
 import { requireFreeName, requireKnown, requireModule } from "./given.js";
 import type { Module } from "./module.js";
+import { behalfOf } from "./policy/index.js";
 import type { Rath } from "./rath.js";
 import { RUN_SETTINGS, type RunSettings } from "./rath-options.js";
 import type { Runs } from "./run/runs.js";
@@ -57,33 +69,43 @@ export class Turns {
     follower: Follower | undefined,
   ): Promise<Session> {
     const [rath, runs] = [this.#rath, this.#runs];
-    const { by, signal } = settings;
+    const { signal } = settings;
+    // Its caller may have left while other turns were taken.
+    if (signal?.aborted === true) throw new CancelledError(thrownMessage(signal.reason));
     const store = await rath.store();
-    const as = by === undefined ? {} : { by };
-    if ((await store.head(name)) === undefined)
-      return runs.run(module, rath.start(text, as), { ...settings, name }, follower);
-    const going = signal === undefined ? {} : { signal };
-    const resume = (): Promise<Session> => runs.resume(name, module, going, follower);
+    if ((await store.head(name)) === undefined) {
+      const { by } = settings;
+      return runs.run(module, rath.start(text, defined({ by })), { ...settings, name }, follower);
+    }
+    const resume = (): Promise<Session> => runs.resume(name, module, defined({ signal }), follower);
     const recorded = await recordedRun(store, name);
     if (recorded !== undefined && once) return resume();
+    const by = settings.by ?? behalfOf(await rath.load(name));
     if (recorded !== undefined && !recorded.over) {
-      const isSame = text !== undefined && saidLast(await rath.load(name)) === canonical(text as Json);
-      const resumed = await resume();
       // A program that was cut off and begins again says the same once more: that is the turn that it resumes.
-      if (text === undefined || isSame) return resumed;
-      if (resumed.fact.type === "run-suspend") {
-        await this.#withdrawAll(name, text, by);
-        const ended = await resume();
-        if (ended.fact.type === "run-suspend") throw new PendingWorkError(ended.pending);
-      }
+      if (text === undefined || (await saidBefore(rath, store, recorded.root)) === canonical(text as Json))
+        return resume();
+      await this.#finish(name, text, by, resume);
     }
     const session = await rath.load(name);
     if (text === undefined) return session;
-    return runs.run(module, session.say(text, as), { ...settings, name }, follower);
+    return runs.run(module, session.say(text, { by }), { ...settings, name }, follower);
+  }
+
+  /** Brings the run before to its end, so that something new can be said. A run that fails has an end too. */
+  async #finish(name: string, text: Content, by: Principal, resume: () => Promise<Session>): Promise<void> {
+    try {
+      if ((await resume()).fact.type !== "run-suspend") return;
+      await this.#withdrawAll(name, text, by);
+      const ended = await resume();
+      if (ended.fact.type === "run-suspend") throw new PendingWorkError(ended.pending);
+    } catch (error) {
+      if (!(error instanceof RunFailedError)) throw error;
+    }
   }
 
   /** A user who goes on speaking withdraws their requests for approval. Other pending work stays. */
-  async #withdrawAll(name: string, text: Content, by: Principal = "user"): Promise<void> {
+  async #withdrawAll(name: string, text: Content, by: Principal): Promise<void> {
     const words = typeof text === "string" ? `: ${text}` : "";
     for (const { id, type, answered } of await this.#rath.pending(name))
       if (type === "approval-ask" && !answered)
@@ -91,9 +113,12 @@ export class Turns {
   }
 }
 
-/** The newest words of the user, in a form that can be compared. */
-function saidLast(session: Session): string | undefined {
-  const said = session.recent(RECENT).findLast(({ role }) => role === "user");
+/** The newest words of the user before a run, in a form that can be compared. */
+async function saidBefore(rath: Rath, store: Store, start: FactId): Promise<string | undefined> {
+  const line = await store.line(start);
+  const [base] = line === undefined ? [] : parentsOf(line);
+  if (base === undefined) return undefined;
+  const said = (await rath.load(base)).recent(RECENT).findLast(({ role }) => role === "user");
   return said !== undefined && "content" in said ? canonical(said.content as Json) : undefined;
 }
 

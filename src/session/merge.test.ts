@@ -37,6 +37,9 @@ describe("fork", () => {
       ),
     ).toEqual(["fork-1", "fork-2", "own", "fork-3"]);
     expect(trunk.say("other").fork().branch).toBe("fork-1");
+    expect(trunk.fork("small").fork().fork().branch).toBe("small.1.1");
+    const merged = next.fork("fork-1").merge(next.say("on"), { adopt: "theirs" });
+    expect([merged.branch, merged.fork().branch]).toEqual(["main", "fork-2"]);
   });
 
   it("[U2] the cost is known when every price is", () => {

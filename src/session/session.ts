@@ -168,8 +168,8 @@ export class Session {
   }
 
   /**
-   * Begins a branch here. The trunk and its other branches never see what happens on it. Without a name it is "fork-1" or the
-   * next number that this session has not given to a branch.
+   * Begins a branch here. The trunk and its other branches never see what happens on it. Without a name it is "fork-1",
+   * "fork-2", …; on a branch "small" it is "small.1", "small.2", ….
    */
   fork(name?: string, options: Stamped & { readonly why?: string } = {}): Session {
     const { why } = given(options, "fork");
@@ -336,11 +336,15 @@ function cutOff(session: Session, question: string, omitted: number): BeyondHori
   return new BeyondHorizonError(`${question} (${earlier})`, session.id);
 }
 
-/** The same in a replay, which forks in the same order. */
+/** A name that no branch on the way here has. The same in a replay, which forks in the same order. */
 function nextForkName(session: Session): string {
-  const number = (forks.get(session) ?? 0) + 1;
+  const taken = new Set(session.lineage.map(({ branch }) => branch));
+  const stem = session.branch === "main" ? "fork-" : `${session.branch}.`;
+  let number = forks.get(session) ?? 0;
+  do number += 1;
+  while (taken.has(`${stem}${number}`));
   forks.set(session, number);
-  return `fork-${number}`;
+  return `${stem}${number}`;
 }
 
 const forks = new WeakMap<Session, number>();

@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { fileURLToPath } from "node:url";
+import { thrownMessage } from "../session/index.js";
 import { showValue } from "../util/index.js";
 import { StoreError } from "./error.js";
 import { defaultStore, homeOf } from "./home.js";
@@ -33,9 +34,20 @@ export async function openStore(url?: string): Promise<Store> {
 
 /** Makes the folder of the default store; the folder of a named store must be there, for a misspelt path would make another. */
 async function openDefaultStore(): Promise<Store> {
-  const [environment, folder] = [process.env, process.cwd()];
-  if (!environment.RATH_STORE) mkdirSync(homeOf(environment, folder), { recursive: true });
-  return openStore(defaultStore(environment, folder));
+  let url: string;
+  try {
+    const folder = process.cwd();
+    url = defaultStore(process.env, folder);
+    if (!process.env.RATH_STORE) mkdirSync(homeOf(process.env, folder), { recursive: true });
+  } catch (error) {
+    throw new StoreError(
+      "failed",
+      `Cannot make the folder of the default store: ${thrownMessage(error)}.`,
+      'name another place: RATH_HOME=DIR, or openRath({ store: "sqlite:./rath.db" })',
+      { cause: error },
+    );
+  }
+  return openStore(url);
 }
 
 function localPath(path: string): string {

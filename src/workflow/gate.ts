@@ -1,6 +1,14 @@
 import type { Module } from "../runtime/index.js";
-import { adopted, type FactId, type FactOf, type Json, type View } from "../session/index.js";
-import { defined } from "../util/index.js";
+import {
+  adopted,
+  type Digest,
+  type FactId,
+  type FactOf,
+  type FilesState,
+  type Json,
+  type View,
+} from "../session/index.js";
+import { mapValues } from "../util/index.js";
 import { anything, type Check, defineModule, enter, type Parts, requireModule } from "./define.js";
 import type { Rebuilds } from "./state.js";
 import { approve } from "./wait.js";
@@ -14,7 +22,7 @@ export type GateOptions = {
 
 /**
  * Continues with a module only when the named validations have passed, and records what it found. The newest report of each
- * name counts, on the branch that goes on; one from before the last change of files is outdated. A gate that does not open
+ * name counts, on the branch that goes on; one that is about other files than the session has now is outdated. A gate that does not open
  * takes the other route; without one it asks a person, who may let the session pass.
  *
  * ```ts
@@ -39,7 +47,7 @@ export function gate(name: string, module: Module, options: GateOptions): Module
     },
     async (entered, { parts: { module, otherwise }, options: { needs } }) => {
       const reports = entered.view(reportsView);
-      const found = needs.map((need) => needOf(need, reports));
+      const found = needs.map((need) => needOf(need, reports, entered.files));
       const passed = found.every(({ state }) => state === "passed");
       const session = entered.append({ type: "gate-check", gate: name, passed, needs: found });
       if (passed) return enter(module as Module, session);
@@ -50,38 +58,44 @@ export function gate(name: string, module: Module, options: GateOptions): Module
   );
 }
 
+/** A report with the files that it is about. */
 type Report = {
   readonly id: FactId;
   readonly passed: boolean;
   readonly call: FactId | null;
-  readonly isOutdated: boolean;
+  readonly tree: Digest | null;
 };
 type Reports = { readonly [name: string]: Report };
 
 /** The newest report of each validation on the branch that goes on. */
 const reportsView: View<Reports> = {
   start: {},
-  step(reports, fact, { id }) {
-    if (fact.type === "validation-report") {
-      const { name, passed, of = null } = fact;
-      return { ...reports, [name]: { id, passed, call: of, isOutdated: false } };
+  step(reports, fact, session) {
+    switch (fact.type) {
+      case "validation-report": {
+        const { name, passed, of: call = null } = fact;
+        return { ...reports, [name]: { id: session.id, passed, call, tree: session.files.tree } };
+      }
+      case "workspace-change":
+        // A call that checks may leave files behind, and its report is about the same files.
+        return mapValues(reports, (report) =>
+          fact.of !== undefined && report.call === fact.of ? { ...report, tree: fact.after } : report,
+        );
+      case "placement-change":
+        // Another workspace may be there, which is taken in when it is first used.
+        return {};
+      default:
+        return reports;
     }
-    if (fact.type !== "workspace-change" && fact.type !== "workspace-merge") return reports;
-    const outdated = Object.entries(reports).map(([name, report]): [string, Report] => [
-      name,
-      // A call that checks may leave files behind, and its report is about the same files.
-      { ...report, isOutdated: report.isOutdated || fact.of === undefined || report.call !== fact.of },
-    ]);
-    return Object.fromEntries(outdated);
   },
   merge: (sides, merge) => sides[adopted(merge) ?? 0] as Reports,
 };
 
-function needOf(name: string, reports: Reports): FactOf<"gate-check">["needs"][number] {
+function needOf(name: string, reports: Reports, files: FilesState): FactOf<"gate-check">["needs"][number] {
   const report = Object.hasOwn(reports, name) ? reports[name] : undefined;
-  const state =
-    report === undefined ? "missing" : report.isOutdated ? "outdated" : report.passed ? "passed" : "failed";
-  return { name, state, ...defined({ of: report?.id }) };
+  if (report === undefined) return { name, state: "missing" };
+  const isOutdated = report.tree !== files.tree || (files.unmerged ?? []).length > 0;
+  return { name, state: isOutdated ? "outdated" : report.passed ? "passed" : "failed", of: report.id };
 }
 
 const EXAMPLE = 'gate("release", publish, { needs: ["tests"], otherwise: repair })';

@@ -188,4 +188,36 @@ describe("modules as data", () => {
     expect(saidIn(await ran(repair))).toEqual(["go", "a", "x", "y", "z"]);
     expect(saidIn(await ran(other))).toEqual(["go", "b", "x", "y", "z"]);
   });
+
+  it("[W9] a class keeps its own state in fields, and refuses what it cannot take", () => {
+    class Careful extends Workflow {
+      threshold = 1;
+      override get state(): State {
+        return { ...super.state, threshold: this.threshold, fixed: 7 };
+      }
+      async forward(session: Session): Promise<Session> {
+        return session.say(`t=${this.threshold}`);
+      }
+    }
+    const careful = new Careful("careful", { budget: { steps: 3 } });
+    expect(stateOf(withState(careful, { threshold: 5 }))).toMatchObject({
+      threshold: 5,
+      budget: { steps: 3 },
+    });
+    expect(stateOf(careful)).toMatchObject({ threshold: 1 });
+    expect(() => withState(careful, { fixed: 8 })).toThrow(StateError);
+    expect(() => withState(careful, { budget: { stepz: 1 } })).toThrow("no limit");
+    class Arrow extends Careful {
+      override forward = async (session: Session) => session;
+    }
+    expect(() => new Arrow()).toThrow(TypeError);
+    class Twice extends Workflow {
+      readonly a = { "b.c": says("one") };
+      readonly "a.b" = { c: says("two") };
+      async forward(session: Session): Promise<Session> {
+        return session;
+      }
+    }
+    expect(() => new Twice().parts).toThrow('two of its parts are called "a.b.c"');
+  });
 });

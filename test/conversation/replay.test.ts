@@ -68,6 +68,45 @@ describe("replaying a part", () => {
     await rath.close();
   });
 
+  it("[RP1] also of a what-if, at each of its facts", async () => {
+    const { rath, results } = await played();
+    await rath.replay("game", player("Other."), { mode: "what-if", from: results[0], name: "other" });
+    const ids: string[] = [];
+    for await (const { session, fact } of rath.steps("other"))
+      if (fact.type !== "run-end") ids.push(session.id);
+    expect(ids.length).toBeGreaterThan(8);
+    for (const until of ids) expect((await rath.replay("other", player("Other."), { until })).id).toBe(until);
+    await rath.close();
+  });
+
+  it("[RP6] asks again about a request that it does anew, whatever was decided before", async () => {
+    const rath = opened();
+    let paid = 0;
+    const pay = tool({
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object" },
+      effect: "write",
+      approval: true,
+      run: () => ++paid,
+    });
+    const payer = agent({
+      name: "payer",
+      model: scripted({ tool: "pay", input: {} }, "Paid."),
+      tools: [pay],
+    });
+    await rath.run(payer, rath.start("Pay."), { name: "p" });
+    await rath.approve("p", { by: "user:ada" });
+    const session = await rath.resume("p", payer);
+    for (const type of ["approval-ask", "answer-take"]) {
+      const from = [...session.history()].find(({ fact }) => fact.type === type)?.id ?? "";
+      const again = await rath.replay("p", payer, { mode: "what-if", from, name: `from ${type}` });
+      expect([type, again.fact.type]).toEqual([type, "run-suspend"]);
+    }
+    expect(paid).toBe(1);
+    await rath.close();
+  });
+
   it("[RP3] refuses facts that are not on the way, and options of other modes", async () => {
     const { rath, session, results } = await played();
     const elsewhere = await rath.run(player("Done."), rath.start("Again."), { name: "elsewhere" });
@@ -79,6 +118,9 @@ describe("replaying a part", () => {
     await expect(
       rath.replay("game", player("Done."), { mode: "what-if", until: results[0] }),
     ).rejects.toThrow("option of a replay");
+    await expect(
+      rath.replay("game", player("Done."), { mode: "what-if", from: results[0], until: results[0] }),
+    ).rejects.toThrow("`until` too");
     await rath.close();
   });
 

@@ -213,6 +213,22 @@ describe("streams", () => {
     await rath.close();
   });
 
+  it("[ST10] refuse options that are not options", async () => {
+    const rath = opened();
+    for (const settings of [null, 5, { signal: 5 }, { nmae: "x" }])
+      for (const attempt of [
+        () => rath.run(clerk, rath.start("x"), settings as never),
+        () => rath.turn(clerk, "x", "x", settings as never),
+        async () => rath.stream(clerk, rath.start("x"), settings as never).result,
+        async () => rath.stream.turn(clerk, "x", "x", settings as never).result,
+        () => rath.resume("x", clerk, settings as never),
+        () => rath.replay("x", clerk, settings as never),
+      ])
+        await expect(attempt()).rejects.toMatchObject({ code: "run-refused" });
+    expect(() => openRath(null as never)).toThrow("options");
+    await rath.close();
+  });
+
   it("[ST9] join pieces for a slow reader", async () => {
     const rath = opened();
     const text = Array.from({ length: 5_000 }, (_, place) => `w${place}`).join(" ");
@@ -343,6 +359,43 @@ describe("turns", () => {
       why: "user:ada withdrew the request and said: never mind",
     });
     expect(facts.find(({ type }) => type === "tool-failure")).toMatchObject({ error: { code: "rejected" } });
+    await rath.close();
+  });
+
+  it("[TU3] go on speaking for the one who spoke before, also after a run that fails", async () => {
+    const rath = opened();
+    await rath.turn(support, "same", "Refund me.", { by: "user:ada" });
+    expect((await rath.turn(support, "same", "never mind")).text).toBe("Goodbye.");
+    const strict = workflow("strict", async (session) => {
+      if (session.transcript.length > 1) return session.say("fine", { role: "assistant" });
+      return (await import("openrath")).approve("sure", { pay: 1 }).forward(session);
+    });
+    await rath.turn(strict, "strict", "pay", { by: "user:ada" });
+    const after = await rath.turn(strict, "strict", "never mind", { by: "user:ada" });
+    expect([after.text, saidBy(after, "user")]).toEqual(["fine", ["pay", "never mind"]]);
+    await rath.close();
+  });
+
+  it("[TU5] know their own words where a module says something as the user", async () => {
+    const rath = opened();
+    const talking = workflow("talking", async (session) =>
+      (await import("openrath")).approve("sure", { pay: 1 }).forward(session.say("Now check that.")),
+    );
+    const first = await rath.turn(talking, "talk", "pay the bill", { by: "user:ada" });
+    expect((await rath.turn(talking, "talk", "pay the bill", { by: "user:ada" })).id).toBe(first.id);
+    expect(await rath.pending("talk")).toMatchObject([{ answered: false }]);
+    await rath.close();
+  });
+
+  it("[TU2] say nothing for a caller who has left while they waited", async () => {
+    const rath = opened();
+    const leaving = new AbortController();
+    const first = rath.turn(echo, "queue", "first");
+    const second = rath.turn(echo, "queue", "second", { signal: leaving.signal });
+    leaving.abort(new Error("gone"));
+    await first;
+    await expect(second).rejects.toMatchObject({ code: "cancelled" });
+    expect(saidBy(await rath.load("queue"), "user")).toEqual(["first"]);
     await rath.close();
   });
 

@@ -10,6 +10,7 @@ import {
   type Principal,
   parentsOf,
   readFact,
+  type Session,
   type Settlement,
   typeOf,
 } from "../../session/index.js";
@@ -22,6 +23,7 @@ import {
   thisProcess,
 } from "../../store/index.js";
 import { AnswerError } from "../error.js";
+import { delegationOf } from "../policy/index.js";
 import { answerName } from "../run/names.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { type BegunCall, type Doubt, doubtAbout } from "./awaited.js";
@@ -110,7 +112,8 @@ export async function giveAnswer(
   if (begun !== undefined) requireSettler(begun, made.by);
   if (fact.type === "approval-ask" && made.type === "approval-give") {
     const call = fact.of === undefined ? undefined : await factAt(store, fact.of);
-    if (withdrawn !== true) requireApprover(fact, call, made, { now, name: nameOrId, id });
+    if (withdrawn === true) requireRequester(asked, made.by);
+    else requireApprover(fact, call, made, { now, name: nameOrId, id });
   }
   const answer = asked.append({ ...made, of: id, at: new Date(now).toISOString() });
   const name = answerName(recorded.nonce, id);
@@ -186,10 +189,10 @@ export async function revokeAnswer(
 async function fittingOf(
   store: Store,
   waiting: readonly Pending[],
-  { kind, ask = "", by, withdrawn }: AnswerOptions,
+  { kind, ask, by, withdrawn }: AnswerOptions,
 ): Promise<readonly Pending[]> {
   const named = waiting.filter(({ id, what }) =>
-    typeof ask === "string" ? id.startsWith(ask) : what === ask.signal,
+    typeof ask === "object" && ask !== null ? what === ask.signal : id.startsWith(ask ?? ""),
   );
   if (named.length < 2 || kind !== "approval-ask" || by === undefined || withdrawn === true) return named;
   const asks = await Promise.all(named.map(({ id }) => factAt(store, id) as Promise<FactOf<"approval-ask">>));
@@ -346,4 +349,15 @@ function requireApprover(
 function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {
   const hint = `it is for ${to.join(" or ")}`;
   return new AnswerError(`it is not for ${String(by)} to say`, hint, { to: [...to] });
+}
+
+/** Refuses the withdrawal of a request by somebody for whom it is not made. */
+function requireRequester(asked: Session, by: Principal): void {
+  const requesters = delegationOf(asked);
+  if (requesters.includes(by)) return;
+  throw new AnswerError(
+    `${by} did not make the request`,
+    `only ${requesters.join(" or ")} can withdraw it; an approver rejects it: rath.reject(name, { by })`,
+    { by, requesters: [...requesters] },
+  );
 }

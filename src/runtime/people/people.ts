@@ -1,8 +1,6 @@
 import type { FactId, FactOf, Failure, Json, Principal, Settlement } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
-import { AnswerError } from "../error.js";
 import { RefusedError, requireKnown } from "../given.js";
-import { delegationOf } from "../policy/index.js";
 import { answerName } from "../run/names.js";
 import type { RunServices } from "../run/options.js";
 import { recordedRun } from "../tape/recorded.js";
@@ -59,13 +57,6 @@ export class People {
   async withdraw(nameOrId: string, decision: Omit<Decision, "digest">): Promise<FactId> {
     requireDecision(decision, "withdraw", nameOrId);
     const { by, why = `${String(by)} withdrew the request` } = decision;
-    const requesters = delegationOf(await (await this.#host.open()).load(nameOrId));
-    if (!requesters.includes(by))
-      throw new AnswerError(
-        `${String(by)} did not make the request`,
-        `only ${requesters.join(" or ")} can withdraw it; an approver rejects it: rath.reject(name, { by })`,
-        { by: String(by), requesters: [...requesters] },
-      );
     return this.#decide(nameOrId, { ...decision, why, withdrawn: true }, "reject", {});
   }
 
@@ -190,8 +181,10 @@ const DECISIONS = {
 
 /** An answer to what a run waits for. */
 function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, name: string): Given {
-  requireKnown(decision, DECISIONS[use], `${use} what ${showValue(name)} waits for`);
-  if (typeof decision === "object" && decision !== null) return decision;
+  if (typeof decision === "object" && decision !== null) {
+    requireKnown(decision, DECISIONS[use], `${use} what ${showValue(name)} waits for`);
+    return decision;
+  }
   const rest = use === "settle" ? ', decision: "done", value' : use === "takeOver" ? ", value" : "";
   throw new RefusedError(
     `${use} what ${showValue(name)} waits for`,

@@ -62,10 +62,10 @@ export class Runs {
     requireModule(module, "run it");
     const use = `run ${module.name}`;
     requireSession(session, use);
+    requireKnown(settings, RUN_SETTINGS, use);
     requireBudget(settings.budget, use);
     requireFreeName(settings.name, use);
     requirePrincipal(settings.by, use);
-    requireKnown(settings, RUN_SETTINGS, use);
     const { host } = session;
     if (host instanceof Scope && host.run.recorder.stopped === undefined)
       throw new RefusedError(
@@ -110,6 +110,7 @@ export class Runs {
     settings: Pick<RunSettings, "signal">,
     follower?: Follower,
   ): Promise<Session> {
+    requireKnown(settings, ["signal"], `resume ${JSON.stringify(nameOrId)}`);
     const { signal } = settings;
     return this.replay(nameOrId, module, { ...defined({ signal }), mode: "resume" }, follower);
   }
@@ -121,8 +122,8 @@ export class Runs {
   ): Promise<Session> {
     const use = `retry ${JSON.stringify(nameOrId)}`;
     requireModule(module, use);
-    requireFreeName(settings.name, use);
     requireKnown(settings, ["name", "signal"], use);
+    requireFreeName(settings.name, use);
     const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
@@ -145,7 +146,7 @@ export class Runs {
     settings: ReplaySettings,
     follower?: Follower,
   ): Promise<Session> {
-    const { mode = "replay", name } = settings;
+    const { mode = "replay", name } = settings ?? {};
     requireMode(mode);
     const use = `${mode} ${JSON.stringify(nameOrId)}`;
     requireKnown(settings, REPLAY_SETTINGS, use);
@@ -198,15 +199,7 @@ export class Runs {
   }
 
   #tell(observation: Observation): void {
-    for (const observer of this.#observers) {
-      try {
-        // It may be asynchronous: then what it throws comes later.
-        const heard = observer(observation) as unknown;
-        if (heard instanceof Promise) heard.catch(warn);
-      } catch (error) {
-        warn(error);
-      }
-    }
+    for (const observer of this.#observers) tell(observer, observation);
   }
 
   poke(): void {
@@ -258,6 +251,8 @@ export class Runs {
     const [option, wanted] = from === undefined ? (["until", until] as const) : (["from", from] as const);
     if (wanted === undefined) return undefined;
     const use = `${mode} ${JSON.stringify(nameOf(recorded))} ${option} ${JSON.stringify(wanted)}`;
+    if (from !== undefined && until !== undefined)
+      throw new RefusedError(use, "it has `until` too", "replay until a fact, or begin a what-if from one");
     if (mode !== (option === "until" ? "replay" : "what-if"))
       throw new RefusedError(
         use,
@@ -301,7 +296,7 @@ export class Runs {
       streams: follower !== undefined,
       observe: (observation) => {
         this.#tell(observation);
-        follower?.(observation);
+        if (follower !== undefined) tell(follower, observation);
       },
       store: this.#isKept ? await this.#shared.open() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
@@ -324,6 +319,16 @@ export class Runs {
     if (isWithinReach(session)) return session;
     if (!(await store.has(session.id))) await store.save(session);
     return this.#hosted(await store.load(session.id, { fetch: true }));
+  }
+}
+
+function tell(observer: (observation: Observation) => void, observation: Observation): void {
+  try {
+    // It may be asynchronous: then what it throws comes later.
+    const heard = observer(observation) as unknown;
+    if (heard instanceof Promise) heard.catch(warn);
+  } catch (error) {
+    warn(error);
   }
 }
 

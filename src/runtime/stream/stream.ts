@@ -93,8 +93,11 @@ const CROWDED = 256;
 function joinedEvent(earlier: RunEvent, later: RunEvent): RunEvent | undefined {
   if (earlier.type === "object" && later.type === "object")
     return earlier.call === later.call ? later : undefined;
-  if (earlier.type !== "text" && earlier.type !== "reasoning") return undefined;
+  if (earlier.type !== "text" && earlier.type !== "reasoning" && earlier.type !== "tool-input")
+    return undefined;
   if (later.type !== earlier.type || later.call !== earlier.call) return undefined;
+  if (earlier.type === "tool-input" && later.type === "tool-input" && earlier.id !== later.id)
+    return undefined;
   return { ...later, text: earlier.text + later.text };
 }
 

@@ -1,7 +1,7 @@
 import type { Content, Session } from "../../session/index.js";
-import { requireModule } from "../given.js";
+import { requireKnown, requireModule } from "../given.js";
 import type { Module } from "../module.js";
-import type { RunSettings } from "../rath-options.js";
+import { RUN_SETTINGS, type RunSettings } from "../rath-options.js";
 import type { Runs } from "../run/runs.js";
 import type { TurnSettings, Turns } from "../turn.js";
 import { RunStream } from "./stream.js";
@@ -20,16 +20,16 @@ export function streamsOf(runs: Runs, turns: Turns): Streams {
   return Object.freeze(
     Object.assign(
       (module: Module, session: Session, settings: RunSettings = {}) =>
-        new RunStream(nameOf(module), settings.signal, (follower, signal) =>
+        new RunStream(nameOf(module), signalOf(settings), (follower, signal) =>
           runs.run(module, session, { ...settings, signal }, follower),
         ),
       {
         resume: (nameOrId: string, module: Module, settings: Pick<RunSettings, "signal"> = {}) =>
-          new RunStream(nameOf(module), settings.signal, (follower, signal) =>
+          new RunStream(nameOf(module), signalOf(settings), (follower, signal) =>
             runs.resume(nameOrId, module, { ...settings, signal }, follower),
           ),
         turn: (module: Module, name: string, text?: Content, settings: TurnSettings = {}) =>
-          new RunStream(nameOf(module), settings.signal, (follower, signal) =>
+          new RunStream(nameOf(module), signalOf(settings), (follower, signal) =>
             turns.take(module, name, text, { ...settings, signal }, follower),
           ),
       },
@@ -40,4 +40,9 @@ export function streamsOf(runs: Runs, turns: Turns): Streams {
 function nameOf(module: Module): string {
   requireModule(module, "stream it");
   return module.name;
+}
+
+function signalOf(settings: Pick<RunSettings, "signal">): AbortSignal | undefined {
+  requireKnown(settings, [...RUN_SETTINGS, "once"], "stream a run");
+  return settings.signal;
 }

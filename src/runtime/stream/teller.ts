@@ -12,8 +12,8 @@ export class EventTeller {
   readonly #module: string;
   readonly #tell: (event: RunEvent) => void;
   readonly #parse: PartialParser;
-  /** The text that has streamed in of each model call that is under way. */
-  readonly #streamed = new Map<FactId, string>();
+  /** The text that has streamed in of each model call that is under way, and the length at which it is parsed again. */
+  readonly #streamed = new Map<FactId, { text: string; parseAt: number }>();
   /** The tools of calls that are under way. */
   readonly #tools = new Map<FactId, string>();
   /** Whether an `agent-configure` fact asks for structured output. */
@@ -46,10 +46,14 @@ export class EventTeller {
     if (type === "tool-input") this.#tell({ type, ...about, id: String(id), tool: String(name), text });
     if (type === "reasoning") this.#tell({ type, ...about, text });
     if (type !== "text") return;
-    const whole = `${this.#streamed.get(request.id) ?? ""}${text}`;
-    this.#streamed.set(request.id, whole);
+    const streamed = this.#streamed.get(request.id) ?? { text: "", parseAt: 0 };
+    this.#streamed.set(request.id, streamed);
+    streamed.text += text;
     this.#tell({ type, ...about, text });
-    this.#object(request, whole);
+    // Parsed again when it has grown by a part of itself, so that a long answer is not parsed at every piece.
+    if (streamed.text.length < streamed.parseAt) return;
+    streamed.parseAt = streamed.text.length * GROWTH;
+    this.#object(request, streamed.text);
   }
 
   #fact(session: Session): void {
@@ -82,15 +86,15 @@ export class EventTeller {
   }
 
   #reply(session: Session, { of, content }: Fact & { readonly type: "model-reply" }): void {
-    if (this.#streamed.delete(of)) return;
+    const request = before(session, (node) => node.id === of);
+    const streamed = this.#streamed.delete(of);
+    if (request !== undefined) this.#object(request, wordsOf(content));
+    if (streamed) return;
     const about = { ...this.#placeOf(session), call: of };
     const thought = typeof content === "string" ? "" : content.map(reasoningIn).join("");
     if (thought !== "") this.#tell({ type: "reasoning", ...about, text: thought });
     const text = wordsOf(content);
-    if (text === "") return;
-    this.#tell({ type: "text", ...about, text });
-    const request = before(session, (node) => node.id === of);
-    if (request !== undefined) this.#object(request, text);
+    if (text !== "") this.#tell({ type: "text", ...about, text });
   }
 
   #object(request: Session, text: string): void {
@@ -119,6 +123,8 @@ export class EventTeller {
     return known;
   }
 }
+
+const GROWTH = 1.1;
 
 function reasoningIn(part: { readonly type: string; readonly text?: unknown }): string {
   return part.type === "reasoning" ? String(part.text) : "";

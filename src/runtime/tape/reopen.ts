@@ -52,13 +52,15 @@ export async function reopen(
   const runs = starts.map(({ line }) => (readFact(line, undefined) as FactOf<"run-start">).nonce);
   const origins = runs.filter((run) => run !== nonce);
   const tape = new Tape(nonce, origins);
-  const heads = new Set(leaves);
+  // The beginning of a what-if lies aside.
+  const heads = new Set(fork || upTo === undefined ? leaves : [...leaves, recorded.start]);
   // Where only this run was brought here, what it did not take from the other one is not needed either.
   for (const id of fork || upTo !== undefined ? [] : (origin?.leaves ?? []))
     if ((await store.line(id)) !== undefined) heads.add(id);
   for await (const batch of store.lines([...heads], { without: [base] }))
     for (const { id, line } of batch) tape.add(id, line);
   if (origin?.again === true) redo(tape, origin.run);
+  if (fork && upTo !== undefined) forgetOpenDecisions(tape);
   const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
   const { digests, for: behalf } = readFact(first.line, undefined) as FactOf<"run-start">;
   return {
@@ -110,6 +112,33 @@ function redo(tape: Tape, run: string): void {
     )
       entry.used = true;
 }
+
+/**
+ * A what-if from a fact inside a request does that request anew, and what was decided about the first execution does not hold
+ * for a second: the policies decide and people are asked again.
+ */
+function forgetOpenDecisions(tape: Tape): void {
+  const done = new Set(tape.entries.filter(({ type }) => OUTCOMES.has(type)).map(({ of }) => of));
+  const open = new Set(
+    tape.entries.filter(({ id, type }) => REQUESTS.has(type) && !done.has(id)).map(({ id }) => id),
+  );
+  for (const entry of tape.entries) {
+    if (!DECISIONS.has(entry.type) || !open.has(entry.of)) continue;
+    entry.used = true;
+    if (entry.type === "approval-ask") open.add(entry.id);
+  }
+}
+
+const REQUESTS: ReadonlySet<string> = new Set(["tool-call", "step-call", "model-call"]);
+const OUTCOMES: ReadonlySet<string> = new Set([
+  "tool-result",
+  "tool-failure",
+  "step-result",
+  "step-failure",
+  "model-reply",
+  "model-failure",
+]);
+const DECISIONS: ReadonlySet<string> = new Set(["policy-decide", "approval-ask", "answer-take"]);
 
 function isStopped(tape: Tape, entry: Entry | undefined): boolean {
   if (entry?.type === "wait-cancel") return true;
