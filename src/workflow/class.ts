@@ -53,7 +53,7 @@ export abstract class Workflow implements Module, Rebuilds {
 
   abstract forward(session: Session): Promise<Session>;
 
-  /** A copy with other parts and other state. What else its fields hold is shared with this one. */
+  /** A copy with other parts and other state. The other contents of its fields are shared with this one. */
   [rebuild](state: State, parts: Parts): Module {
     const { forward: _, ...fields } = Object.getOwnPropertyDescriptors(this);
     const copy = Object.create(Object.getPrototypeOf(this), fields) as Workflow;

@@ -351,7 +351,7 @@ function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {
   return new AnswerError(`it is not for ${String(by)} to say`, hint, { to: [...to] });
 }
 
-/** Refuses the withdrawal of a request by somebody for whom it is not made. */
+/** Refuses the withdrawal of a request by somebody who did not make it. */
 function requireRequester(asked: Session, by: Principal): void {
   const requesters = delegationOf(asked);
   if (requesters.includes(by)) return;
