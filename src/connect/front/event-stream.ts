@@ -7,6 +7,8 @@ export type EventStreamOptions<Event> = {
   readonly late: () => Event;
   /** Two events as one, where they can be: fewer wait then. */
   readonly merge?: (earlier: Event, later: Event) => Event | undefined;
+  /** What the protocol sends once there are no more events. */
+  readonly last?: string;
 };
 
 const MOST = 8 * 1024 ** 2;
@@ -79,12 +81,13 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
     this.#pump();
   }
 
-  response(): Response {
+  response(headers: { readonly [name: string]: string } = {}): Response {
     return new Response(this.body, {
       headers: {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache, no-transform",
         "x-accel-buffering": "no",
+        ...headers,
       },
     });
   }
@@ -101,6 +104,7 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
       controller.enqueue(this.#encoder.encode(text));
     }
     if (this.#ended && this.#waiting.length === 0) {
+      this.#sayLast(controller);
       this.#close();
       controller.close();
     }
@@ -111,7 +115,13 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
     this.#leave();
     if (controller === undefined) return;
     controller.enqueue(this.#encoder.encode(`data: ${JSON.stringify(this.#options.late())}\n\n`));
+    this.#sayLast(controller);
     controller.close();
+  }
+
+  #sayLast(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { last } = this.#options;
+    if (last !== undefined) controller.enqueue(this.#encoder.encode(`data: ${last}\n\n`));
   }
 
   #leave(): void {

@@ -1,0 +1,4 @@
+export { type ApprovalsOptions, type AwaitedApproval, approvals } from "./approvals.js";
+export type { UiMessage, UiPart, UiVersion } from "./chunk.js";
+export type { UiOptions } from "./options.js";
+export { uiStream } from "./ui.js";
