@@ -103,9 +103,10 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
       const text = event === undefined ? ": still here\n\n" : `data: ${JSON.stringify(event)}\n\n`;
       controller.enqueue(this.#encoder.encode(text));
     }
-    if (this.#ended && this.#waiting.length === 0) {
-      this.#sayLast(controller);
+    // To enqueue asks for more, which comes here again.
+    if (this.#ended && this.#waiting.length === 0 && !this.#closed) {
       this.#close();
+      this.#sayLast(controller);
       controller.close();
     }
   }

@@ -1,6 +1,5 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
 import { warnOf } from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
 import { requireOptionNames } from "../options.js";
@@ -112,17 +111,18 @@ class LimitedBody {
 
   constructor(incoming: IncomingMessage, most: number) {
     let size = 0;
-    const pieces = Readable.toWeb(incoming) as ReadableStream<Uint8Array>;
-    this.stream = pieces.pipeThrough(
-      new TransformStream<Uint8Array, Uint8Array>({
-        transform: (piece, controller) => {
-          size += piece.length;
-          this.isTooLarge = size > most;
-          if (this.isTooLarge) controller.error(tooLarge(most));
-          else controller.enqueue(piece);
-        },
-      }),
-    );
+    // Left to itself the iterator would end the connection, which the response still needs.
+    const pieces = incoming.iterator({ destroyOnReturn: false }) as AsyncIterator<Uint8Array, undefined>;
+    this.stream = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        const { value } = await pieces.next();
+        size += value?.length ?? 0;
+        this.isTooLarge = size > most;
+        if (this.isTooLarge) controller.error(tooLarge(most));
+        else if (value === undefined) controller.close();
+        else controller.enqueue(value);
+      },
+    });
   }
 }
 

@@ -21,6 +21,8 @@ export class Answer {
   readonly name: string;
   readonly stop = new AbortController();
   readonly over: Promise<void>;
+  /** Whether everything is told: then the record has it. */
+  isOver = false;
   readonly #readers = new Set<Reader>();
   #begun: Begun | undefined;
   /** What was told before this process went on with it: for those who read it from its beginning. */
@@ -82,6 +84,7 @@ export class Answer {
         this.#send({ type: "abort", reason: "It was stopped." });
       else this.#send({ type: "error", errorText: failureText(error) });
     } finally {
+      this.isOver = true;
       for (const { stream } of this.#readers) stream.end();
     }
   }

@@ -196,7 +196,8 @@ export class Chat {
   }
 
   #running(): Answer | undefined {
-    return answers.get(this.#door.rath)?.get(this.#name);
+    const newest = answers.get(this.#door.rath)?.get(this.#name);
+    return newest?.isOver === true ? undefined : newest;
   }
 
   async #recorded(): Promise<Recorded | undefined> {

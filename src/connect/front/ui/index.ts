@@ -1,3 +1,5 @@
+export type { Handler } from "../door.js";
+export { serve } from "../serve.js";
 export { type ApprovalsOptions, type AwaitedApproval, approvals } from "./approvals.js";
 export type { UiMessage, UiPart, UiVersion } from "./chunk.js";
 export type { UiOptions } from "./options.js";
