@@ -7,7 +7,7 @@ export type EventStreamOptions<Event> = {
   readonly late: () => Event;
   /** Two events as one, where they can be: fewer wait then. */
   readonly merge?: (earlier: Event, later: Event) => Event | undefined;
-  /** What the protocol sends once there are no more events. */
+  /** The data of the event that ends the stream, if the protocol has one. */
   readonly last?: string;
 };
 

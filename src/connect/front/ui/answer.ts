@@ -1,5 +1,5 @@
 import { CancelledError, type RunEvent, RunFailedError, type RunStream } from "../../../runtime/index.js";
-import { type Failure, type Session, warnOf } from "../../../session/index.js";
+import { type FactId, type Failure, type Session, warnOf } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { toldOf } from "../door.js";
 import { EventStream } from "../event-stream.js";
@@ -25,7 +25,7 @@ export class Answer {
   isOver = false;
   readonly #readers = new Set<Reader>();
   #begun: Begun | undefined;
-  /** What was told before this process went on with it: for those who read it from its beginning. */
+  /** The part from before this process went on with it: for those who read it from its beginning. */
   readonly #before: readonly UiChunk[];
   readonly #chunks: UiChunk[] = [];
 
@@ -44,8 +44,12 @@ export class Answer {
     this.over = this.#tell(after, run).catch((error: unknown) => warnOf(error, "OPENRATH_FRONT"));
   }
 
-  /** A stream of it: whole, or only what is new. */
-  read(door: UiDoor, whole: boolean): Response {
+  /**
+   * A stream of it: whole, or only what is new.
+   *
+   * @param answered the requests that the client knows, and that are answered now
+   */
+  read(door: UiDoor, whole: boolean, answered: readonly FactId[] = []): Response {
     const left = new AbortController();
     const stream = streamFor(door, left);
     const reader: Reader = { stream, door };
@@ -54,8 +58,9 @@ export class Answer {
       if (door.onDisconnect === "cancel" && this.#readers.size === 0) this.stop.abort("its reader left");
     });
     const [start, ...rest] = this.#chunks;
-    for (const chunk of [...(start === undefined ? [] : [start]), ...(whole ? this.#before : []), ...rest])
-      send(reader, chunk);
+    const known = answered.map((id) => ({ type: "data-awaited", id, data: { answered: true } }));
+    const before = whole ? this.#before : known;
+    for (const chunk of [...(start === undefined ? [] : [start]), ...before, ...rest]) send(reader, chunk);
     this.#readers.add(reader);
     return stream.response(UI_HEADERS);
   }
@@ -89,7 +94,7 @@ export class Answer {
     }
   }
 
-  /** What comes before its own run belongs to an earlier message. */
+  /** Events before its own run belong to an earlier message. */
   #hear(event: RunEvent): void {
     if (this.#begun === undefined && event.type === "fact") {
       const { id, fact } = event.session;
@@ -133,7 +138,7 @@ export function finishOf(session: Session): UiChunk {
   return { type: "finish", finishReason, messageMetadata: { session: session.id } };
 }
 
-/** A stream to a reader. `left` tells when it goes away; what becomes of the answer then is decided elsewhere. */
+/** A stream to a reader. `left` tells when it goes away; the answer itself goes on. */
 function streamFor({ maxWaiting }: UiDoor, left: AbortController): EventStream<UiChunk> {
   const late = (): UiChunk => ({ type: "error", errorText: "The reader is too slow; the answer goes on." });
   return new EventStream<UiChunk>({ ...defined({ maxWaiting }), onDisconnect: "cancel" }, left, {

@@ -183,7 +183,7 @@ async function bundled(version: UiVersion): Promise<string> {
       {
         name: "one-version",
         async resolveId(name, importer) {
-          if (name === "use-chat") return this.resolve(`use-chat${version}`, importer);
+          if (name === "use-chat7") return this.resolve(`use-chat${version}`, importer);
           if (name === "ai" && importer?.endsWith("testing/page.js")) return this.resolve("ai", entry);
           return undefined;
         },

@@ -1,5 +1,5 @@
 import { type Rath, recordedRun, statusOf } from "../../../runtime/index.js";
-import type { Session } from "../../../session/index.js";
+import type { FactId, Session } from "../../../session/index.js";
 import { giveReplies, type Reply } from "../answer.js";
 import { RequestError } from "../door.js";
 import { Answer, finishOf } from "./answer.js";
@@ -11,7 +11,7 @@ import { awaitedChunks, repliesIn } from "./waiting.js";
 
 type Recorded = { readonly session: Session; readonly messages: readonly RecordedMessage[] };
 
-/** The newest answer of each chat of a runtime that is under way in this process, whoever reads it. */
+/** The newest answer of each chat of a runtime, while it is under way in this process: all handlers share it. */
 const answers = new WeakMap<Rath, Map<string, Answer>>();
 
 /** One chat: a session under a name, and the answer that is under way. */
@@ -45,11 +45,12 @@ export class Chat {
   async post(input: UiInput): Promise<Response> {
     const recorded = await this.#recorded();
     const { message, trigger } = input;
-    const isAnswered = await this.#reply(input, recorded);
+    const answered = await this.#reply(input, recorded);
     if (trigger === "regenerate-message") return this.#again(recorded, message?.id);
     if (message === undefined) {
-      if (recorded === undefined || !isAnswered) throw nothingNew(input.thread);
-      return this.#goOn(recorded).read(this.#door, false);
+      if (recorded === undefined || (answered.length === 0 && !(await this.#canGoOn(recorded))))
+        throw nothingNew(input.thread);
+      return this.#goOn(recorded).read(this.#door, false, answered);
     }
     const running = this.#running();
     if (running?.message === message.id) return running.read(this.#door, true);
@@ -61,7 +62,7 @@ export class Chat {
     return (await this.#attach(recorded)) ?? this.#recordedAnswer(recorded);
   }
 
-  /** The answer that is under way, from its beginning, or one that can go on; undefined when there is none. */
+  /** The answer that is under way, from its beginning, or one that can go on. */
   async attach(): Promise<Response | undefined> {
     const running = this.#running();
     if (running !== undefined) return running.read(this.#door, true);
@@ -82,11 +83,12 @@ export class Chat {
     return this.#door.rath.cancel(this.#name) || running !== undefined;
   }
 
-  async #reply(input: UiInput, recorded: Recorded | undefined): Promise<boolean> {
+  /** Gives the answers in what was posted. Gives back the requests that are answered, here or elsewhere. */
+  async #reply(input: UiInput, recorded: Recorded | undefined): Promise<readonly FactId[]> {
     const { rath } = this.#door;
     if (recorded === undefined || statusOf(recorded.session) !== "waiting") {
       if (input.answers.length > 0) throw nothingNew(input.thread);
-      return recorded !== undefined && this.#canGoOn(recorded);
+      return [];
     }
     const callIn = (id: string) => {
       for (const message of recorded.messages) {
@@ -95,14 +97,11 @@ export class Chat {
       }
       return undefined;
     };
-    const replies: readonly Reply[] = await repliesIn(
-      input,
-      this.#door,
-      await rath.pending(this.#name),
-      callIn,
-    );
+    const pending = await rath.pending(this.#name);
+    const replies: readonly Reply[] = await repliesIn(input, this.#door, pending, callIn);
     await giveReplies(rath, this.#name, replies, this.#door);
-    return replies.length > 0 || this.#canGoOn(recorded);
+    const elsewhere = pending.flatMap(({ id, answered }) => (answered ? [id] : []));
+    return [...elsewhere, ...replies.map(({ of }) => of)];
   }
 
   #say({ id, content }: NonNullable<UiInput["message"]>): Answer {
@@ -119,7 +118,7 @@ export class Chat {
     const { rath, module } = this.#door;
     const begun = messages.findLast((message) => message.role === "assistant");
     const message = messages.findLast(({ role }) => role === "user")?.id;
-    // What was said and never run has no run yet: the text is there, so the run is all that is missing.
+    // The message is on the record and its run is not: a crash came between them.
     if (session.fact.run === undefined) return this.#run(session, message);
     return this.#answer({ message, begun }, (signal) =>
       rath.stream.turn(module, this.#name, undefined, { signal }),
@@ -147,7 +146,7 @@ export class Chat {
     return answer;
   }
 
-  /** Tries an answer again that failed or was stopped. What is finished stays: a record is not written twice. */
+  /** Tries an answer again that failed or was stopped. A finished answer stays: a record is not written twice. */
   #again(recorded: Recorded | undefined, message: string | undefined): Response {
     const status = recorded && statusOf(recorded.session);
     if (

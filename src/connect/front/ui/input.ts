@@ -3,7 +3,7 @@ import { isObject } from "../../../util/index.js";
 import type { Reply } from "../answer.js";
 import { RequestError } from "../door.js";
 
-/** What `useChat` posts, as far as it is used: the record has the rest. */
+/** The body that `useChat` posts, as far as it is used: the record has the rest. */
 export type UiInput = {
   readonly thread: string;
   readonly trigger: "submit-message" | "regenerate-message";

@@ -12,7 +12,7 @@ export type UiOptions = DoorOptions & {
   readonly version?: UiVersion;
 };
 
-/** What a request is answered with: the runtime, the module, and who asks. */
+/** Everything that a request is answered with: the runtime, the module, and who asks. */
 export type UiDoor = Omit<UiOptions, "version" | "name"> &
   Sender & {
     readonly rath: Rath;

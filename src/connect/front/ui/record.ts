@@ -55,7 +55,7 @@ export function messagesIn(session: Session, module: string): readonly RecordedM
   return messages;
 }
 
-/** What a person said: outside of any run. */
+/** A message of a person: said outside of any run. */
 function saidIn({ id, fact }: Session): (RecordedMessage & { readonly role: "user" }) | undefined {
   if (fact.run !== undefined) return undefined;
   const content =

@@ -211,6 +211,8 @@ describe("uiStream", () => {
       await client.sendMessage();
       expect(client.error).toBeUndefined();
       expect(paid()).toBe(approved ? 1 : 0);
+      const awaited = client.messages[1]?.parts.find(({ type }) => type === "data-awaited");
+      expect(awaited?.data).toEqual({ answered: true });
       expect(client.messages.length).toBe(2);
       expect(client.messages[1]?.parts.find(({ type }) => type === "tool-pay")).toMatchObject(
         approved ? { state: "output-available", output: "paid" } : { state: "output-denied" },
@@ -382,7 +384,7 @@ describe("uiStream", () => {
     expect([...(await rath.load(NAME)).history()][0]?.fact.by).toBe("user:ada");
   });
 
-  it("[UI10] what makes no sense is refused with a reason", async () => {
+  it("[UI10] a request that makes no sense is refused with a reason", async () => {
     const rath = rathOf();
     const handler = handlerOf(rath, agent({ name: "a", model: scripted("Hi.") }));
     const message = (parts: unknown) => ({ id: "c1", messages: [{ id: "m", role: "user", parts }] });
@@ -420,7 +422,7 @@ describe("uiStream", () => {
     expect(await (await rath.store()).names({ under: "ui/" })).toEqual([]);
   });
 
-  it("[UI11] who waits for an approval can speak on, and messages of two tabs follow each other", async () => {
+  it("[UI11] a person who waits for an approval can speak on, and messages of two tabs follow each other", async () => {
     const rath = rathOf();
     const { module, paid } = paying();
     const handler = handlerOf(rath, module);

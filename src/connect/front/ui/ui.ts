@@ -18,7 +18,7 @@ const OPTIONS = optionNames<Omit<UiOptions, keyof DoorOptions>>()("name budget v
  * ```
  *
  * `POST <api>` answers a message as a UI message stream; `GET <api>/<chat id>/stream` attaches to the answer that is under
- * way (204: there is none); `GET <api>/<chat id>` gives the messages; `DELETE <api>/<chat id>` stops the answer.
+ * way (204 without one); `GET <api>/<chat id>` gives the messages; `DELETE <api>/<chat id>` stops the answer.
  */
 export function uiStream(rath: Rath, module: Module, options: UiOptions): Handler {
   requireModule(module, "uiStream");

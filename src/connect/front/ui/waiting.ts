@@ -8,7 +8,7 @@ import type { UiInput } from "./input.js";
 import type { UiDoor } from "./options.js";
 import type { UiTeller } from "./teller.js";
 
-/** What a run waits for, as parts of its message: an approval at its tool call, and everything as a data part. */
+/** The requests that a run waits for, as parts of its message: an approval at its tool call, and each as a data part. */
 export async function awaitedChunks(
   { rath, who, selfApproval }: Pick<UiDoor, "rath" | "who" | "selfApproval">,
   name: string,

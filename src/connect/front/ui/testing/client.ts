@@ -3,7 +3,6 @@ import { DefaultChatTransport as Transport5 } from "ai5";
 import { DefaultChatTransport as Transport7 } from "ai7";
 import { onTestFinished } from "vitest";
 import type { Json } from "../../../../session/index.js";
-import { peer } from "../../testing/peer.js";
 import type { UiVersion } from "../index.js";
 import { type Handler, serve } from "../index.js";
 
@@ -32,6 +31,9 @@ const transports = { 5: Transport5, 6: Transport6, 7: Transport7 } as unknown as
   [Version in UiVersion]: TransportOf;
 };
 
+/** Loaded when they are needed: each brings a copy of `ai` along. */
+const chats = { 5: () => import("use-chat5"), 6: () => import("use-chat6"), 7: () => import("use-chat7") };
+
 export const versions: readonly UiVersion[] = [5, 6, 7];
 
 /** The chat that `useChat` of a version has inside. */
@@ -40,8 +42,7 @@ export async function clientOf(
   api: string,
   { id = "c1", who = "ada", messages = [] }: { id?: string; who?: string; messages?: readonly object[] } = {},
 ): Promise<Client> {
-  const { Chat } = (await peer<{ Chat: ChatOf }>(`use-chat${version}`)) ?? {};
-  if (Chat === undefined) throw new Error(`use-chat${version} is not installed`);
+  const { Chat } = (await chats[version]()) as unknown as { readonly Chat: ChatOf };
   const client = new Chat({
     id,
     messages,

@@ -1,9 +1,9 @@
-// The page of the browser test: a chat with everything that the test looks at. VERSION is put in when it is bundled.
+// The page of the browser test. When it is bundled, `useChat` and `ai` are replaced by those of the version under test.
 
 import { DefaultChatTransport } from "ai";
 import { createElement as h, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { useChat } from "use-chat";
+import { useChat } from "use-chat7";
 
 const api = "/api/chat";
 const id = new URLSearchParams(location.search).get("chat") ?? "c1";
