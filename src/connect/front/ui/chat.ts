@@ -7,7 +7,7 @@ import { chunkFor, partsOf, type UiMessage } from "./chunk.js";
 import type { UiInput } from "./input.js";
 import type { UiDoor } from "./options.js";
 import { messagesIn, type RecordedMessage } from "./record.js";
-import { awaitedChunks, repliesIn } from "./waiting.js";
+import { awaitedChunks, repliesIn, tellCalls } from "./waiting.js";
 
 type Recorded = { readonly session: Session; readonly messages: readonly RecordedMessage[] };
 
@@ -203,7 +203,11 @@ export class Chat {
     const { rath, module } = this.#door;
     if ((await (await rath.store()).head(this.#name)) === undefined) return undefined;
     const session = await rath.load(this.#name);
-    return { session, messages: messagesIn(session, module.name) };
+    const messages = messagesIn(session, module.name);
+    const newest = messages.at(-1);
+    if (newest?.role === "assistant" && statusOf(session) === "waiting")
+      await tellCalls(rath, this.#name, newest.teller);
+    return { session, messages };
   }
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { agent } from "../../../agent/index.js";
+import { type Agent, agent } from "../../../agent/index.js";
 import { scripted } from "../../../agent/model/index.js";
+import { simulated } from "../../../agent/model/scripted.js";
 import { askPerson, tool } from "../../../agent/tool/index.js";
 import { type Module, type Rath, statusOf } from "../../../runtime/index.js";
 import { rathOf, storeOf, urlOf } from "../../../runtime/testing/rath.js";
@@ -476,5 +477,68 @@ describe("uiStream", () => {
       type: "error",
       errorText: expect.stringContaining("too slow"),
     });
+  });
+
+  it("[UI2] a call inside an agent that is used as a tool can be approved; the words of that agent are its own", async () => {
+    const rath = rathOf();
+    const { module: inner, paid } = paying();
+    const model = scripted({ tool: "clerk", input: { task: "pay" } }, "Done.");
+    const handler = handlerOf(rath, agent({ name: "chief", model, tools: [inner as Agent<unknown>] }), {
+      selfApproval: true,
+    });
+    const client = await clientOf(7, await apiOf(handler));
+    await client.sendMessage({ text: "Refund me." });
+    const call = client.messages[1]?.parts.find(({ type }) => type === "tool-pay");
+    expect(call).toMatchObject({ state: "approval-requested", input: { sum: 5 } });
+    const { id } = Object(call?.approval) as { id: string };
+    await client.addToolApprovalResponse({ id, approved: true });
+    await client.sendMessage();
+    expect(client.error).toBeUndefined();
+    expect(paid()).toBe(1);
+    const shapes = client.messages[1]?.parts.filter(({ type }) => /^(tool-|text)/.test(type)) ?? [];
+    expect(shapes.map(({ type, state }) => [type, state])).toEqual([
+      ["tool-clerk", "output-available"],
+      ["tool-pay", "output-available"],
+      ["text", "done"],
+    ]);
+    expect(textIn(client)).toEqual(["user: Refund me.", "assistant: Done."]);
+  });
+
+  it("[UI12] the pieces of a model call that failed end before it is tried again", async () => {
+    let tries = 0;
+    const base = simulated("test", "flaky", async () => {
+      throw new Error("it streams");
+    });
+    async function* pieces() {
+      tries += 1;
+      yield { type: "stream-start", warnings: [] };
+      yield { type: "text-start", id: "t" };
+      yield { type: "text-delta", id: "t", delta: "I look" };
+      if (tries === 1) {
+        yield { type: "text-end", id: "t" };
+        yield { type: "tool-input-start", id: "call1", toolName: "look_up" };
+        yield { type: "tool-input-delta", id: "call1", delta: "{" };
+        throw Object.assign(new Error("busy"), { isRetryable: true, statusCode: 503 });
+      }
+      yield { type: "text-end", id: "t" };
+      const usage = {
+        inputTokens: { total: 1, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 1, text: undefined, reasoning: undefined },
+      };
+      yield { type: "finish", finishReason: { unified: "stop", raw: undefined }, usage };
+    }
+    const model = {
+      ...base,
+      doStream: async () => ({ stream: ReadableStream.from(pieces()) }),
+    } as typeof base;
+    const module = agent({ name: "a", model, tools: [lookUp], retry: { attempts: 2, wait: 1 } });
+    const client = await clientOf(5, await apiOf(handlerOf(rathOf(), module, { version: 5 })));
+    await client.sendMessage({ text: "hi" });
+    expect([tries, client.error]).toEqual([2, undefined]);
+    expect(shapeOf(client.messages[1]?.parts ?? [])).toMatchObject([
+      { type: "text", text: "I look" },
+      { type: "tool-look_up", state: "output-error", errorText: "The model call is tried again." },
+      { type: "text", text: "I look" },
+    ]);
   });
 });

@@ -84,6 +84,14 @@ export async function repliesIn(
   return replies;
 }
 
+/** Tells of calls that wait inside an agent which is used as a tool: without them nobody could answer there. */
+export async function tellCalls(rath: UiDoor["rath"], name: string, teller: UiTeller): Promise<void> {
+  for (const one of await rath.pending(name)) {
+    const call = await callOf(rath, one);
+    if (call !== undefined) teller.callId(call);
+  }
+}
+
 /** The tool call that something is awaited for. */
 async function callOf(rath: UiDoor["rath"], { id }: Awaited): Promise<Session | undefined> {
   const store = await rath.store();
