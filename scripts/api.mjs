@@ -35,6 +35,7 @@ const about = new Map([
   ["openrath/evidence", "dossiers, verification, signatures, audit questions, erasure"],
   ["openrath/mcp", "MCP: servers of tools as a client, and being a server"],
   ["openrath/front", "AG-UI and A2A handlers"],
+  ["openrath/ui", "chat servers for the AI SDK's useChat: answers, approvals, `serve` for node:http"],
   ["openrath/interop", "import and export of other systems' formats, OpenTelemetry traces"],
   ["openrath/interop/ai-sdk", "the AI SDK: record and replay your own loop, use its tools"],
   ["openrath/interop/langgraph", "LangGraph: a checkpointer on our store"],

@@ -39,4 +39,6 @@ export { Secrets } from "./secrets.js";
 export type { Services } from "./services.js";
 export { isAboutTheRecord, type Status, statusIn, statusOf } from "./status.js";
 export type { RunEvent } from "./stream/event.js";
+export type { RunStream } from "./stream/stream.js";
+export { EventTeller } from "./stream/teller.js";
 export { nameOf, type Recorded, recordedRun, unfinishedRuns } from "./tape/recorded.js";

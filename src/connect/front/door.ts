@@ -11,8 +11,10 @@ export type DoorOptions = {
    * Says who sent a request, which is on the record as `by` and separates the threads and tasks of senders; or answers
    * instead, with a 401 or 403.
    */
+  readonly principal?: (request: Request) => Principal | Response | Promise<Principal | Response>;
+  /** Another name of `principal`. */
   readonly authorize?: (request: Request) => Principal | Response | Promise<Principal | Response>;
-  /** Lets anybody in, all as one and the same "user". Without it, and without `authorize`, no door is opened. */
+  /** Lets anybody in, all as one and the same "user". Without it, and without `principal`, no door is opened. */
   readonly open?: boolean;
   /**
    * Lets the sender of a request approve and settle the calls that it leads to. Default false: only other people may, or
@@ -27,20 +29,25 @@ export type DoorOptions = {
   readonly onDisconnect?: "continue" | "cancel";
 };
 
-const OPTIONS = optionNames<DoorOptions>()("authorize open selfApproval maxBody maxWaiting onDisconnect");
+const OPTIONS = optionNames<DoorOptions>()(
+  "principal authorize open selfApproval maxBody maxWaiting onDisconnect",
+);
 
 const MAX_BODY = 4 * 1024 ** 2;
 
 /** Refuses options that would open a door to everybody by mistake. */
 export function requireDoor(door: string, options: DoorOptions, more: readonly string[]): void {
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
-  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { authorize })`);
-  const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
+  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { principal })`);
+  const { open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
+  if (options.principal !== undefined && options.authorize !== undefined)
+    throw refuse("`principal` and `authorize` are two names of one option", "leave out `authorize`");
+  const authorize = options.principal ?? options.authorize;
   requireAccess({ authorize, open, selfApproval }, "user", refuse);
   if (authorize === undefined && open !== true)
     throw refuse(
       "nobody says who may come in",
-      'say who sends a request: { authorize: (request) => "user:ada" }; or let anybody in: { open: true }',
+      'say who sends a request: { principal: (request) => "user:ada" }; or let anybody in: { open: true }',
     );
   for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
@@ -50,7 +57,10 @@ export function requireDoor(door: string, options: DoorOptions, more: readonly s
 }
 
 /** The sender of a request, or the response that refuses it. */
-export async function whoSent(request: Request, { authorize }: DoorOptions): Promise<Principal | Response> {
+export async function whoSent(
+  request: Request,
+  { principal, authorize = principal }: DoorOptions,
+): Promise<Principal | Response> {
   if (authorize === undefined) return "user";
   const who = await authorize(request);
   if (who instanceof Response) return who;

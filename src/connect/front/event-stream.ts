@@ -7,6 +7,8 @@ export type EventStreamOptions<Event> = {
   readonly late: () => Event;
   /** Two events as one, where they can be: fewer wait then. */
   readonly merge?: (earlier: Event, later: Event) => Event | undefined;
+  /** The data of the event that ends the stream, if the protocol has one. */
+  readonly last?: string;
 };
 
 const MOST = 8 * 1024 ** 2;
@@ -79,12 +81,13 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
     this.#pump();
   }
 
-  response(): Response {
+  response(headers: { readonly [name: string]: string } = {}): Response {
     return new Response(this.body, {
       headers: {
         "content-type": "text/event-stream; charset=utf-8",
         "cache-control": "no-cache, no-transform",
         "x-accel-buffering": "no",
+        ...headers,
       },
     });
   }
@@ -100,8 +103,10 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
       const text = event === undefined ? ": still here\n\n" : `data: ${JSON.stringify(event)}\n\n`;
       controller.enqueue(this.#encoder.encode(text));
     }
-    if (this.#ended && this.#waiting.length === 0) {
+    // To enqueue asks for more, which comes here again.
+    if (this.#ended && this.#waiting.length === 0 && !this.#closed) {
       this.#close();
+      this.#sayLast(controller);
       controller.close();
     }
   }
@@ -111,7 +116,13 @@ export class EventStream<Event extends { readonly [field: string]: Json | undefi
     this.#leave();
     if (controller === undefined) return;
     controller.enqueue(this.#encoder.encode(`data: ${JSON.stringify(this.#options.late())}\n\n`));
+    this.#sayLast(controller);
     controller.close();
+  }
+
+  #sayLast(controller: ReadableStreamDefaultController<Uint8Array>): void {
+    const { last } = this.#options;
+    if (last !== undefined) controller.enqueue(this.#encoder.encode(`data: ${last}\n\n`));
   }
 
   #leave(): void {

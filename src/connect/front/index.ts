@@ -2,3 +2,4 @@ export { a2a } from "./a2a/a2a.js";
 export type { A2aCard } from "./a2a/card.js";
 export { agui } from "./agui/agui.js";
 export { FrontError, type Handler } from "./door.js";
+export { type ServeOptions, serve } from "./serve.js";
