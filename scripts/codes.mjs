@@ -94,7 +94,8 @@ function errorClasses(files) {
 function formsOf(classes) {
   /** @type {Map<string, Form>} */
   const forms = new Map(Object.entries(bases).map(([name, argument]) => [name, { prefix: "", argument }]));
-  const formOf = (/** @type {string} */ name) => {
+  /** @type {(name: string) => Form | undefined} */
+  const formOf = (name) => {
     const known = forms.get(name);
     const found = classes.get(name);
     if (known !== undefined || found === undefined) return known;

@@ -29,10 +29,6 @@ describe("troubleshooting by error code", () => {
   });
 
   it("[DC1] knows the places that pass on the code of another error", () => {
-    expect(passed).toEqual([
-      "src/agent/model/failure.ts",
-      "src/cli/error.ts",
-      "src/session/thrown.ts",
-    ]);
+    expect(passed).toEqual(["src/agent/model/failure.ts", "src/cli/error.ts", "src/session/thrown.ts"]);
   });
 });
