@@ -13,6 +13,8 @@ export default {
     "{bench,examples,scripts,test}/**/*.{mjs,ts}",
   ],
   project: ["src/**/*.ts", "{bench,examples,scripts,test}/**/*.{mjs,ts}"],
+  // Projects that are created import openrath, which is theirs to install.
+  ignoreWorkspaces: ["packages/create-openrath"],
   // A type that is part of an exported signature is exported for the reader, used elsewhere or not.
   ignoreExportsUsedInFile: true,
   // Started as programs by the scripts; and the benchmarks' peers, which have package files of their own.

@@ -23,7 +23,7 @@ export async function ensurePeer(folder, what, native = []) {
   const wanted = `${createHash("sha256").update(lock).digest("hex")} ${process.versions.modules} ${process.platform}-${process.arch}\n`;
   if (read(stamp) === wanted) return { ok: true };
 
-  say(`installing ${what}, for this comparison only (npm ci) ...`);
+  say(`installing ${what}, for this task only (npm ci) ...`);
   const steps = [
     ["ci", "--ignore-scripts=true"],
     ...native.map((name) => ["rebuild", name, "--ignore-scripts=false"]),

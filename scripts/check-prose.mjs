@@ -106,7 +106,15 @@ function findIn(/** @type {Passage} */ { group, file, text, lineAt }) {
 
 /** @returns {Passage[]} */
 function passages() {
-  const pages = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "GLOSSARY.md", ...files("docs", ".md")];
+  const pages = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "GLOSSARY.md",
+    "CHANGELOG.md",
+    ...files("docs", ".md"),
+    ...files("skills", ".md"),
+  ];
   const specs = [...files("src", "SPEC.md"), ...files("test", "SPEC.md")];
   const sources = [...files("src", ".ts"), ...files("test", ".ts")].filter(
     (file) => !/\/generated\//.test(file),

@@ -48,6 +48,9 @@ function pages(): string[] {
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "GLOSSARY.md",
+    "CHANGELOG.md",
+    "skills/openrath/SKILL.md",
+    "llms.txt",
     ...docs.filter((name) => name.endsWith(".md")),
   ];
 }

@@ -7,6 +7,9 @@ import { afterAll, describe, expect, it, vi } from "vitest";
 // The programs of the README and the guide are run as they stand, each page in an empty folder.
 const pages = [
   "README.md",
+  "docs/quick-start.md",
+  "docs/paper.md",
+  "docs/errors.md",
   "docs/guide.md",
   "docs/sandbox.md",
   "docs/control.md",
