@@ -96,7 +96,7 @@ const sdk = await peer<{ readonly ClientFactory: new () => { createFromUrl(url: 
 describe("A2A", () => {
   it("[T1] [D1] serves its card, and is not opened by mistake", async () => {
     const rath = rathOf();
-    const handler = a2a(rath, echo(), { card, authorize: () => new Response(null, { status: 401 }) });
+    const handler = a2a(rath, echo(), { card, principal: () => new Response(null, { status: 401 }) });
     const response = await handler(new Request("http://localhost/.well-known/agent-card.json"));
     expect(await response.json()).toMatchObject({
       name: "helper",
@@ -204,7 +204,7 @@ describe("A2A", () => {
   it("[T4] asks, and goes on with the answer", async () => {
     const rath = rathOf();
     const { module, calls } = careful();
-    const handler = a2a(rath, module, { authorize: () => "user:ada", selfApproval: true, card });
+    const handler = a2a(rath, module, { principal: () => "user:ada", selfApproval: true, card });
     const asked = await sent(handler, "deploy");
     expect(asked.status.state).toBe("TASK_STATE_INPUT_REQUIRED");
     const [, shown] = asked.status.message?.parts ?? [];
@@ -261,7 +261,7 @@ describe("A2A", () => {
       model: scripted({ tool: "pay", input: { to: "x" } }, "Done."),
       tools: [pay],
     });
-    const handler = a2a(rath, module, { authorize: () => "user:customer", card });
+    const handler = a2a(rath, module, { principal: () => "user:customer", card });
     const asked = await sent(handler, "refund me");
     const to = { taskId: asked.id };
     expect(await call(handler, "SendMessage", message({ approved: true }, to))).toBe(-32602);
@@ -315,7 +315,7 @@ describe("A2A", () => {
   it("[T7] keeps callers apart", async () => {
     const handler = a2a(rathOf(), echo(), {
       card,
-      authorize: (request) => `user:${request.headers.get("x-who")}`,
+      principal: (request) => `user:${request.headers.get("x-who")}`,
     });
     const { task } = (await call(handler, "SendMessage", message("one"), { "x-who": "ada" })) as unknown as {
       task: Task;
@@ -358,7 +358,7 @@ describe("A2A", () => {
       const { module, calls } = careful();
       let handler: Handler = async () => new Response(null, { status: 503 });
       const url = await served((request) => handler(request));
-      handler = a2a(rath, module, { open: true, selfApproval: true, card: { ...card, url } });
+      handler = a2a(rath, module, { principal: () => "user", selfApproval: true, card: { ...card, url } });
       const factory = new (sdk as NonNullable<typeof sdk>).ClientFactory();
       const client = await factory.createFromUrl(url);
       const say = (part: Json, taskId = "", contextId = ""): Json => ({

@@ -111,8 +111,10 @@ describe("any door", () => {
     expect(() => agui(rath, module, {})).toThrow(FrontError);
     expect(() => agui(rath, module, { open: false })).toThrow("nobody says who may come in");
     expect(() => agui(rath, module, undefined as never)).toThrow(FrontError);
-    expect(() => agui(rath, module, { open: true, authorize: () => "user" })).toThrow(FrontError);
-    expect(() => agui(rath, module, { autorize: () => "user" } as never)).toThrow('did you mean "authorize"');
+    expect(() => agui(rath, module, { open: true, principal: () => "user" })).toThrow(FrontError);
+    expect(() => agui(rath, module, { principle: () => "user" } as never)).toThrow(
+      'did you mean "principal"',
+    );
     expect(() => agui(rath, module, { open: true, maxBody: 0 })).toThrow("maxBody");
     expect(() => agui(rath, {} as never, { open: true })).toThrow();
   });
@@ -120,7 +122,7 @@ describe("any door", () => {
   it("[D2] knows who comes in, and keeps them apart", async () => {
     const rath = rathOf();
     const handler = agui(rath, agent({ name: "a", model: scripted((prompt) => `heard ${prompt.length}`) }), {
-      authorize: (request) => {
+      principal: (request) => {
         const who = request.headers.get("x-who");
         if (who === "nobody") return "tool:x" as never;
         return who === null ? new Response("who?", { status: 401 }) : `user:${who}`;
@@ -145,7 +147,7 @@ describe("any door", () => {
       const handler = agui(rath, module, {
         // One thread for all: the boss comes in by the same door.
         name: (thread) => `shared/${thread}`,
-        authorize: (request) => `user:${request.headers.get("x-who")}`,
+        principal: (request) => `user:${request.headers.get("x-who")}`,
       });
       let runs = 0;
       const answer = (who: string, interruptId: string, payload: Json) =>
@@ -209,7 +211,7 @@ describe("any door", () => {
     for (const selfApproval of [true, false]) {
       const rath = rathOf();
       const module = agent({ name: "ops", model: scripted({ tool: "deploy" }, "Done."), tools: [deploy] });
-      const handler = agui(rath, module, { authorize: () => "user:ada", selfApproval });
+      const handler = agui(rath, module, { principal: () => "user:ada", selfApproval });
       const [{ id }] = interruptsOf(await asked(handler, inputFor("deploy")));
       const resume = [{ interruptId: id, status: "resolved", payload: { approved: true } }];
       if (!selfApproval) await rath.approve("agui/user%3Aada/t1", { by: "user:boss" });
@@ -234,7 +236,7 @@ describe("any door", () => {
         }),
         tools: [deploy],
       });
-      const handler = agui(rath, module, { authorize: () => "user:ada", selfApproval });
+      const handler = agui(rath, module, { principal: () => "user:ada", selfApproval });
       const [{ id }] = interruptsOf(await asked(handler, inputFor("deploy")));
       // Front ends send all messages again, with those that were refused.
       const messages = ["deploy", "and?"].map((text) => ({ id: `m-${text}`, role: "user", content: text }));
@@ -303,7 +305,7 @@ describe("any door", () => {
     } as RequestInit);
     expect((await handler(streamed)).status).toBe(413);
     const broken = agui(rath, talker(), {
-      authorize: () => {
+      principal: () => {
         throw new Error("password=hunter2");
       },
     });
@@ -442,7 +444,7 @@ describe("AG-UI", () => {
       ),
       tools: [deploy],
     });
-    const handler = agui(rath, module, { open: true, selfApproval: true });
+    const handler = agui(rath, module, { principal: () => "user", selfApproval: true });
     const events = await asked(handler, inputFor("deploy"));
     expect(events.at(-1)).toMatchObject({
       type: "RUN_FINISHED",
@@ -503,7 +505,7 @@ describe("AG-UI", () => {
         tools: [asking],
       });
       const handler = agui(rath, module, {
-        authorize: (request) => (request.headers.get("x-user") as "user:ada" | null) ?? "user:ada",
+        principal: (request) => (request.headers.get("x-user") as "user:ada" | null) ?? "user:ada",
       });
       const [interrupt] = interruptsOf(await asked(handler, inputFor("deploy")));
       expect(interrupt).toMatchObject({
@@ -761,7 +763,7 @@ describe("AG-UI", () => {
       });
       const { HttpAgent } = client as Client;
       const front = new HttpAgent({
-        url: await served(agui(rath, module, { open: true, selfApproval: true })),
+        url: await served(agui(rath, module, { principal: () => "user", selfApproval: true })),
         threadId: "t1",
       });
       front.addMessage({ id: "1", role: "user", content: "Deploy." });

@@ -11,8 +11,8 @@ export type DoorOptions = {
    * Says who sent a request, which is on the record as `by` and separates the threads and tasks of senders; or answers
    * instead, with a 401 or 403.
    */
-  readonly authorize?: (request: Request) => Principal | Response | Promise<Principal | Response>;
-  /** Lets anybody in, all as one and the same "user". Without it, and without `authorize`, no door is opened. */
+  readonly principal?: (request: Request) => Principal | Response | Promise<Principal | Response>;
+  /** Lets anybody in, all as one and the same "user". Without it, and without `principal`, no door is opened. */
   readonly open?: boolean;
   /**
    * Lets the sender of a request approve and settle the calls that it leads to. Default false: only other people may, or
@@ -27,21 +27,23 @@ export type DoorOptions = {
   readonly onDisconnect?: "continue" | "cancel";
 };
 
-const OPTIONS = optionNames<DoorOptions>()("authorize open selfApproval maxBody maxWaiting onDisconnect");
+const OPTIONS = optionNames<DoorOptions>()("principal open selfApproval maxBody maxWaiting onDisconnect");
 
 const MAX_BODY = 4 * 1024 ** 2;
 
 /** Refuses options that would open a door to everybody by mistake. */
 export function requireDoor(door: string, options: DoorOptions, more: readonly string[]): void {
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
-  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { authorize })`);
-  const { authorize, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
-  requireAccess({ authorize, open, selfApproval }, "user", refuse);
-  if (authorize === undefined && open !== true)
+  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { principal })`);
+  const { principal, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
+  requireAccess({ principal, open, selfApproval }, "user", refuse);
+  if (principal === undefined && open !== true)
     throw refuse(
       "nobody says who may come in",
-      'say who sends a request: { authorize: (request) => "user:ada" }; or let anybody in: { open: true }',
+      'say who sends a request: { principal: (request) => "user:ada" }; or let anybody in: { open: true }',
     );
+  if (selfApproval === true && principal === undefined)
+    throw refuse("nobody knows who approves", 'selfApproval: true, principal: (request) => "user:ada"');
   for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
       throw refuse(`its \`${option}\` must be a number of bytes`, `${option}: ${MAX_BODY}`);
@@ -50,9 +52,9 @@ export function requireDoor(door: string, options: DoorOptions, more: readonly s
 }
 
 /** The sender of a request, or the response that refuses it. */
-export async function whoSent(request: Request, { authorize }: DoorOptions): Promise<Principal | Response> {
-  if (authorize === undefined) return "user";
-  const who = await authorize(request);
+export async function whoSent(request: Request, { principal }: DoorOptions): Promise<Principal | Response> {
+  if (principal === undefined) return "user";
+  const who = await principal(request);
   if (who instanceof Response) return who;
   if (isSender(who)) return who;
   throw new RequestError(403, "forbidden", "Nobody knows who sent this.", { hint: SENDERS });

@@ -22,7 +22,7 @@ const OPTIONS = optionNames<Omit<A2aOptions, keyof DoorOptions>>()("card budget"
  * session it goes on from; its state is read from the record.
  *
  * ```ts
- * const handler = a2a(rath, assistant, { card, authorize: (request) => whoIs(request.headers.get("authorization")) });
+ * const handler = a2a(rath, assistant, { card, principal: (request) => whoIs(request.headers.get("authorization")) });
  * ```
  */
 export function a2a(rath: Rath, module: Module, options: A2aOptions): Handler {

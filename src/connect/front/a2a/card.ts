@@ -18,7 +18,7 @@ export type A2aCard = {
   readonly provider?: { readonly organization: string; readonly url: string };
   readonly documentationUrl?: string;
   readonly iconUrl?: string;
-  /** How callers show who they are, as A2A writes it; your `authorize` checks it. */
+  /** How callers show who they are, as A2A writes it; your `principal` checks it. */
   readonly securitySchemes?: { readonly [name: string]: Json };
   readonly securityRequirements?: readonly Json[];
 };
