@@ -51,14 +51,17 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
       const { threadId, runId, parentRunId } = input ?? askedFor(request);
       const reader: Reader = { threadId, runId, sender, ...defined({ parentRunId }) };
       const name = nameOf(threadId, sender.who, options);
-      const current = await currentOf(rath, name);
-      if (current !== undefined) return attached(current, reader, input);
       const given = { rath, module, name, budget, sender };
       const begin = async (): Promise<AguiAnswer> => {
         const prepared = await (input === undefined ? looked(given) : opened({ ...given, input }));
         return new AguiAnswer({ rath, name, options: { ...options, state }, input, reader }, prepared);
       };
-      return (await begun(rath, name, begin())).first;
+      return await answerFor(
+        rath,
+        name,
+        (current) => attached(current, reader, input),
+        async () => (await begun(rath, name, begin())).first,
+      );
     } catch (error) {
       return refusal(error);
     }
@@ -68,13 +71,19 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
 /** The answers that are prepared, or under way, in this process: those of a runtime by the names of its threads. */
 const answers = new WeakMap<Rath, Map<string, Promise<AguiAnswer>>>();
 
-/** The answer of a thread that is under way. */
-async function currentOf(rath: Rath, name: string): Promise<AguiAnswer | undefined> {
-  for (let next = answers.get(rath)?.get(name); next !== undefined; next = answers.get(rath)?.get(name)) {
-    const answer = await next.catch(() => undefined);
-    if (answer?.goes === true && answers.get(rath)?.get(name) === next) return answer;
+/** Attaches to the answer of a thread that is under way, or begins one: nobody else can begin one in between. */
+async function answerFor(
+  rath: Rath,
+  name: string,
+  attach: (current: AguiAnswer) => Response,
+  begin: () => Promise<Response>,
+): Promise<Response> {
+  const next = (): Promise<AguiAnswer> | undefined => answers.get(rath)?.get(name);
+  for (let found = next(); found !== undefined; found = next()) {
+    const current = await found.catch(() => undefined);
+    if (current?.goes === true && next() === found) return attach(current);
   }
-  return undefined;
+  return begin();
 }
 
 /** Keeps an answer for others to attach to, for as long as its run goes. */
