@@ -86,6 +86,8 @@ type Client = {
   sendMessage(params: Json): Promise<{ id: string; contextId: string; status?: { state: number } }>;
   sendMessageStream(params: Json): AsyncIterable<Streamed>;
   getTask(params: Json): Promise<{ id: string; artifacts: { parts: { content?: { value: unknown } }[] }[] }>;
+  createTaskPushNotificationConfig(params: Json): Promise<{ id: string }>;
+  listTaskPushNotificationConfig(params: Json): Promise<{ configs: unknown[] }>;
   listTasks(params: Json): Promise<{ totalSize: number }>;
   cancelTask(params: Json): Promise<unknown>;
 };
@@ -100,7 +102,10 @@ describe("A2A", () => {
     const response = await handler(new Request("http://localhost/.well-known/agent-card.json"));
     expect(await response.json()).toMatchObject({
       name: "helper",
-      supportedInterfaces: [{ url: card.url, protocolBinding: "JSONRPC", protocolVersion: "1.0" }],
+      supportedInterfaces: [
+        { url: card.url, protocolBinding: "JSONRPC", protocolVersion: "1.0" },
+        { url: card.url, protocolBinding: "HTTP+JSON", protocolVersion: "1.0" },
+      ],
       capabilities: { streaming: true, pushNotifications: false },
       skills: [{ id: "help" }],
     });
@@ -323,8 +328,13 @@ describe("A2A", () => {
     const bob = { "x-who": "bob" };
     expect(await call(handler, "GetTask", { id: task.id }, bob)).toBe(-32001);
     expect(await call(handler, "CancelTask", { id: task.id }, bob)).toBe(-32001);
-    expect(await call(handler, "SendMessage", message("x", { contextId: task.contextId }), bob)).toBe(-32602);
     expect(await call(handler, "ListTasks", {}, bob)).toMatchObject({ totalSize: 0 });
+    // The same name of a context is another context for another caller.
+    const his = await call(handler, "SendMessage", message("x", { contextId: task.contextId }), bob);
+    expect(his).toMatchObject({
+      task: { contextId: task.contextId, artifacts: [{ parts: [{ text: "heard 1" }] }] },
+    });
+    expect(await call(handler, "ListTasks", {}, bob)).toMatchObject({ totalSize: 1 });
     expect(await call(handler, "ListTasks", {}, { "x-who": "ada" })).toMatchObject({ totalSize: 1 });
   });
 
@@ -344,10 +354,12 @@ describe("A2A", () => {
     expect(await call(handler, "SendMessage", message("x", { taskId: "none" }))).toBe(-32001);
     expect(await call(handler, "ListTasks", { pageSize: 1000 })).toBe(-32602);
     expect(await call(handler, "CreateTaskPushNotificationConfig", {})).toBe(-32003);
+    const configuration = { taskPushNotificationConfig: { url: "https://example.com" } };
+    const pushed = { ...(message("x") as object), configuration } as Json;
+    expect(await call(handler, "SendMessage", pushed)).toBe(-32003);
     expect(await call(handler, "GetTask", { id: "none" }, { "a2a-version": "0.3" })).toBe(-32009);
     const batch = (await (await handler(posted([]))).json()) as { error: { code: number } };
     expect(batch.error.code).toBe(-32600);
-    expect((await handler(posted("{"))).status).toBe(400);
     expect((await handler(posted({}, { "content-type": "text/plain" }))).status).toBe(415);
   });
 

@@ -27,7 +27,7 @@ export const A2A_VERSION = "1.0";
 export const CARD_PATH = "/.well-known/agent-card.json";
 
 /** The card as it is served. */
-export function cardOf(card: A2aCard): Json {
+export function cardOf(card: A2aCard, pushNotifications: boolean): Json {
   const refuse = (reason: string): FrontError =>
     new FrontError(
       "a2a",
@@ -44,8 +44,12 @@ export function cardOf(card: A2aCard): Json {
     name,
     description,
     version,
-    supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: A2A_VERSION }],
-    capabilities: { streaming: true, pushNotifications: false },
+    supportedInterfaces: ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({
+      url,
+      protocolBinding,
+      protocolVersion: A2A_VERSION,
+    })),
+    capabilities: { streaming: true, pushNotifications, extendedAgentCard: false },
     defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain"],
     skills,
