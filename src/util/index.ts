@@ -1,4 +1,3 @@
-export { isPublic } from "./address.js";
 export { parseJson } from "./json.js";
 export { nearestOf } from "./nearest.js";
 export { defined, isObject, isPromise, isSameList, isSize, mapValues } from "./object.js";

@@ -323,7 +323,7 @@ describe("the protocol of A2A", () => {
     expect(got).toHaveLength(count);
   });
 
-  it("[T13] private addresses are refused unless an option allows them, and so is what is no address", async () => {
+  it("[T13] private addresses are refused unless an option allows them, however they are written", async () => {
     const handler = a2a(rathOf(), echo(), { open: true, card, push: true });
     const { id } = await sent(handler, "one");
     for (const url of [

@@ -294,7 +294,7 @@ describe("the app's part of AG-UI", () => {
     ]);
   });
 
-  it("[G12] who comes while an answer is under way attaches to it, and hears it from its beginning", async () => {
+  it("[G12] a reader who comes while an answer is under way hears it from its beginning", async () => {
     const rath = rathOf();
     const { module, release } = gated();
     const handler = agui(rath, module, { principal });
@@ -309,6 +309,14 @@ describe("the app's part of AG-UI", () => {
     expect([refused.status, await refused.json()]).toMatchObject([409, { error: { code: "thread-busy" } }]);
     await reader?.cancel();
     release();
+    // Also those who come while it ends hear an end.
+    const late: Promise<readonly Event[]>[] = [];
+    for (let count = 0; count < 40; count++) {
+      late.push(read(handler));
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const events of await Promise.all(late))
+      expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED", outcome: { type: "success" } });
     for (const [response, runId] of [
       [second, "late"],
       [third, "r3"],
@@ -322,7 +330,7 @@ describe("the app's part of AG-UI", () => {
     await verified(rath, module);
   });
 
-  it("[G13] who waits for an approval can speak, which withdraws the request; only the requester can", async () => {
+  it("[G13] a requester who speaks withdraws the request for approval; nobody else can", async () => {
     const rath = rathOf();
     let calls = 0;
     const pay = tool({

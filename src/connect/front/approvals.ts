@@ -80,7 +80,7 @@ export function approvals(rath: Rath, options: ApprovalsOptions): Handler {
 
 const FRESH = { "cache-control": "no-store" };
 
-/** What waits for somebody: what they may decide, and questions that name them. */
+/** The requests that a sender may decide, and the questions that name them. */
 async function waitingFor(rath: Rath, sender: FrontSender, under: string): Promise<readonly AwaitedAnswer[]> {
   const found: AwaitedAnswer[] = [];
   for (const { name, waiting } of await rath.unfinished()) {

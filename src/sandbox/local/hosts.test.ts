@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { campaign } from "../../session/testing/campaign.js";
-import { isPublic } from "../../util/index.js";
 import { SandboxSpecError } from "../error.js";
-import { Hosts, targetOf } from "./hosts.js";
+import { Hosts, isPublic, targetOf } from "./hosts.js";
 
 const allowed = (patterns: readonly string[], authority: string, options = {}): boolean => {
   const target = targetOf(authority);

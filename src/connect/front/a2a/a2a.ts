@@ -97,7 +97,7 @@ async function rpc(
     const result = await server.serve(call, sender);
     return result instanceof Response ? result : Response.json(resultOf(id, result));
   } catch (error) {
-    // What is not JSON at all, or too long, is the fault of HTTP; what is broken is an answer of JSON-RPC.
+    // Another content type and a body that is too long are errors of HTTP, and broken JSON is one of JSON-RPC.
     if (error instanceof RequestError && (error.status === 413 || error.status === 415)) throw error;
     return Response.json(errorOf(id, error));
   }

@@ -4,7 +4,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { type Json, warnOf } from "../../../session/index.js";
-import { defined, isObject, isPublic } from "../../../util/index.js";
+import { defined, isObject } from "../../../util/index.js";
 import { type Params, RpcError, textIn } from "./message.js";
 
 /** Whether tasks are told to the addresses that callers give. */
@@ -111,9 +111,10 @@ export class PushNotifications {
     const found = isIP(host) === 0 ? await addressesOf(host) : [host];
     const [address] = found;
     if (address === undefined) throw refused("the url leads nowhere", 'send "url": "https://…"');
-    if (!this.#private && !found.every(isPublic))
-      throw refused("the url leads to a private address", "name a public address");
-    return address;
+    if (this.#private) return address;
+    const { isPublic } = await import("../../../sandbox/index.js");
+    if (found.every(isPublic)) return address;
+    throw refused("the url leads to a private address", "name a public address");
   }
 }
 

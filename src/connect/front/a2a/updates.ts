@@ -8,7 +8,7 @@ import { type A2aTask, agentMessage, type Ids } from "./task.js";
 /** A piece of what is told of a task: the protocol's StreamResponse. */
 export type Frame = { readonly [field: string]: Json };
 
-/** What an observation of a run tells of its task. */
+/** The update of a task that an observation of its run makes. */
 export function updateIn(observation: Observation, ids: Ids): Frame | undefined {
   if (observation.kind === "delta") return undefined;
   const { session } = observation;

@@ -13,7 +13,7 @@ import { foreign, looked, opened } from "./thread.js";
 export type AguiOptions = DoorOptions & {
   /** The name of the session of a thread. Default: `agui/<who>/<thread>`, so that nobody reaches into another's. */
   readonly name?: (threadId: string, who: Principal) => string;
-  /** What the front end receives under `openrath` in the state of its app. Default: id, status and usage of the session. */
+  /** Our part of the state of the app, under `openrath`, when a run ends. Default: id, status and usage of the session. */
   readonly state?: (session: Session) => Json;
   /** The budget of each run. */
   readonly budget?: Budget;
@@ -82,6 +82,7 @@ async function answerFor(
   for (let found = next(); found !== undefined; found = next()) {
     const current = await found.catch(() => undefined);
     if (current?.goes === true && next() === found) return attach(current);
+    await current?.over;
   }
   return begin();
 }
@@ -95,7 +96,7 @@ async function begun(rath: Rath, name: string, beginning: Promise<AguiAnswer>): 
   };
   try {
     const answer = await beginning;
-    if (answer.goes) answer.over.then(over, over);
+    if (answer.runs) answer.over.then(over, over);
     else over();
     return answer;
   } catch (error) {
@@ -104,7 +105,7 @@ async function begun(rath: Rath, name: string, beginning: Promise<AguiAnswer>): 
   }
 }
 
-/** Attaches a reader to a run that goes. What it says meanwhile is refused: it can say it afterwards. */
+/** Attaches a reader to a run that goes. Messages that it brings are refused: it can send them afterwards. */
 function attached(current: AguiAnswer, reader: Reader, input: AguiInput | undefined): Response {
   if (reader.sender.isKnown === false && current.reader.sender.isKnown !== false) throw foreign();
   if (input === undefined || !current.isNews(input)) return current.read(reader, true);

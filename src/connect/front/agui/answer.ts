@@ -36,12 +36,12 @@ type Given = {
 };
 
 /**
- * What a thread is answered. A run that goes is nobody's to await: readers come and go, and one that comes late is shown the
- * thread before it, and then hears it from its beginning.
+ * The answer of a thread. No request awaits the run: readers come and go, and one that comes late is shown the thread before
+ * it, and then hears it from its beginning.
  */
 export class AguiAnswer {
-  /** Whether a run goes, which later readers can attach to. */
-  readonly goes: boolean;
+  /** Whether it is the answer of a run, and not only of what there is. */
+  readonly runs: boolean;
   readonly over: Promise<void>;
   /** The request that it began with, and the response to it. */
   readonly reader: Reader;
@@ -51,6 +51,7 @@ export class AguiAnswer {
   readonly #start: Json;
   readonly #teller: AguiTeller;
   readonly #stop = new AbortController();
+  #ends = false;
   readonly #readings = new Set<Reading>();
   /** The events so far. Those for late readers only are what the others have said themselves. */
   readonly #events: { event: AguiEvent; readonly late: boolean }[] = [];
@@ -61,11 +62,16 @@ export class AguiAnswer {
     this.#prepared = prepared;
     this.reader = reader;
     this.#start = input?.state ?? appState(prepared.before);
-    this.goes = prepared.go !== undefined;
+    this.runs = prepared.go !== undefined;
     const known = new Set(input?.results.map(({ toolCallId }) => toolCallId));
     this.#teller = new AguiTeller(this.#start, known, (event) => this.#tell(event));
     this.first = this.read(reader, prepared.isLate);
     this.over = this.#run().catch((error: unknown) => warnOf(error, "OPENRATH_FRONT"));
+  }
+
+  /** Whether readers can attach to it. Those who come while its end is told would miss that. */
+  get goes(): boolean {
+    return this.runs && !this.#ends;
   }
 
   /** Whether a request has something to say that this answer does not know. */
@@ -133,10 +139,11 @@ export class AguiAnswer {
   async #end(session: Session): Promise<void> {
     const awaited = await awaitedIn(this.#given, session);
     this.#teller.close(awaited.length > 0);
-    if (this.goes) this.#tellUnused(session);
+    if (this.runs) this.#tellUnused(session);
     const state = withOwn(this.#teller.state, this.#given.options.state(session));
     const usage = this.#teller.usage;
     const metadata = { openrath: { session: session.id, run: session.fact.run ?? null } };
+    this.#ends = true;
     for (const { reader, stream } of this.#readings) {
       const { threadId, runId, sender } = reader;
       const outcome = await this.#outcomeFor(sender, session, awaited);
@@ -146,6 +153,7 @@ export class AguiAnswer {
   }
 
   #fail({ message, code }: Pick<Failure, "message" | "code">): void {
+    this.#ends = true;
     this.#teller.close(false);
     this.#tell({ type: "RUN_ERROR", message, ...defined({ code }), usage: this.#teller.usage });
   }

@@ -22,7 +22,7 @@ export function frontTools(session: Session): readonly Tool[] {
   return session.view(offerView).tools.map(frontTool);
 }
 
-/** What the front end told of the app with the newest request. */
+/** The context of the app that the front end sent with the newest request. */
 export function frontContext(session: Session): readonly FrontContext[] {
   return session.view(offerView).context;
 }

@@ -14,8 +14,8 @@ const PATCH_NOTE = "agui-patch";
 export const OWN_KEY = "openrath";
 
 /**
- * The state that an app shares with its agents by AG-UI: as the front end sent it last, with the patches of `stateTool`. An
- * empty object where there is none.
+ * The state that an app shares with its agents by AG-UI: as the front end sent it last, with the patches of `stateTool`.
+ * Without one it is an empty object.
  *
  * ```ts
  * const cook = agent({ name: "cook", model, tools: [stateTool()], instructions: (session) => `The recipe: ${JSON.stringify(appState(session))}` });

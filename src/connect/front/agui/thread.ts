@@ -16,7 +16,7 @@ import { APP_NOTE, appState } from "./state.js";
 
 /** The result of a request: a run that begins, one that goes on, or nothing to do but to tell what there is. */
 export type Prepared = {
-  /** What was there before. */
+  /** The session before this request, with the messages that it brings. */
   readonly before: Session;
   /** Whether the sender has nothing to say, and reads what there is. */
   readonly isLate: boolean;
