@@ -23,6 +23,8 @@ type Config = {
 
 /** At most, of one task. */
 const MOST = 16;
+/** The addresses of older tasks are forgotten. */
+const MOST_TASKS = 10_000;
 const PATIENCE = 10_000;
 /** Milliseconds before each attempt. */
 const ATTEMPTS = [0, 1_000, 5_000];
@@ -48,6 +50,8 @@ export class PushNotifications {
     if (!configs.has(config.id) && configs.size >= MOST)
       throw refused(`the task has ${MOST} addresses already`, "delete one of them");
     this.#configs.set(name, configs.set(config.id, config));
+    const [oldest] = this.#configs.keys();
+    if (this.#configs.size > MOST_TASKS && oldest !== undefined) this.#configs.delete(oldest);
     return shown(config);
   }
 
