@@ -1,7 +1,7 @@
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
-import { defined } from "../util/index.js";
+import { defined, isSameList, showValue } from "../util/index.js";
 import {
   enter,
   type Module,
@@ -15,12 +15,13 @@ import {
 import { act, isDone } from "./act.js";
 import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
 import { AgentError, OutputError } from "./error.js";
-import { callsOf, configFact, type LanguageModel, type ModelConfig, type Parameters } from "./model/index.js";
-import { type Given, given } from "./options.js";
+import { callsOf, type LanguageModel, type Parameters } from "./model/index.js";
+import { type Given, given, type ModelChoice, type ModelRegistry } from "./options.js";
 import { checked, outputBy, outputFor, repairOf } from "./output.js";
-import { counted, GIVE_UP, isNew, NONE, POINT_OUT, type Stop, stopAt } from "./stop.js";
-import type { InputOf, InputSchema, Tool } from "./tool/index.js";
-import { type Callable, replaced, type Toolbox, toolboxOf, transferName } from "./toolbox.js";
+import { isDynamic, isSameSetup, type PrepareStep, type Setup, setupAt } from "./prepare.js";
+import { counted, GIVE_UP, isNew, NONE, POINT_OUT, type StepInfo, type Stop, stopAt } from "./stop.js";
+import type { InputOf, InputSchema } from "./tool/index.js";
+import { type Callable, narrowed, replaced, type Toolbox, toolboxOf, transferName } from "./toolbox.js";
 import { handoffsIn, within } from "./within.js";
 
 export type AgentOptions<Schema extends InputSchema = never> = {
@@ -28,14 +29,23 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly name: string;
   /** What the agent is good for. Models that may call it or hand over to it read this. */
   readonly description?: string;
-  /** The system prompt. */
-  readonly instructions?: string;
+  /** The system prompt, or a function of the session that gives it before each step. */
+  readonly instructions?: string | ((session: Session) => string);
   /** The model, or several in order of preference; the next is tried when one fails permanently. */
-  readonly model: LanguageModel | readonly [LanguageModel, ...LanguageModel[]];
+  readonly model: ModelChoice | readonly [ModelChoice, ...ModelChoice[]];
   /** Further models to fall back to. */
-  readonly fallback?: readonly LanguageModel[];
-  /** Tools, agents and workflows. An agent or workflow works on a fork and sees only its own task. */
-  readonly tools?: readonly Callable[];
+  readonly fallback?: readonly ModelChoice[];
+  /** Finds models that are given by name, such as "openai:gpt-5": `createProviderRegistry` of the AI SDK makes one. */
+  readonly registry?: ModelRegistry;
+  /**
+   * Tools, agents and workflows, or a function of the session that gives them before each step. An agent or workflow works
+   * on a fork and sees only its own task.
+   */
+  readonly tools?: readonly Callable[] | ((session: Session) => readonly Callable[]);
+  /** The names of the tools and handoffs that the model may call. Default: all of them. */
+  readonly activeTools?: readonly string[];
+  /** Chooses the model, instructions, tools, tool choice and parameters of the next step. */
+  readonly prepareStep?: PrepareStep;
   /** Agents or workflows that the agent may hand the session to. Use a function when two agents hand over to each other. */
   readonly handoffs?: readonly Module[] | (() => readonly Module[]);
   /** The structured output: a Standard Schema with a JSON Schema, or a JSON Schema. */
@@ -75,6 +85,8 @@ export interface Agent<Output> extends Module, Rebuilds {
 }
 
 const REPAIRS = 2;
+/** Stands for instructions that a function gives. */
+const BY_FUNCTION = "(a function of the session)";
 /** In one run: two agents may otherwise hand over to each other without end. */
 const MAX_HANDOFFS = 20;
 
@@ -136,18 +148,24 @@ class Reasoner {
   }
 
   get box(): Toolbox {
-    this.#box ??= toolboxOf(this.name, this.given.tools ?? [], targetsOf(this.given));
+    if (this.#box === undefined) {
+      const { name, tools = [], activeTools = [] } = this.given;
+      this.#box = toolboxOf(name, typeof tools === "function" ? [] : tools, targetsOf(this.given));
+      const missing = (tool: string): Error =>
+        new AgentError(name, `it has no tool ${showValue(tool)} to be active`, 'activeTools: ["search"]');
+      if (typeof tools !== "function") narrowed(this.#box, activeTools, missing);
+    }
     return this.#box;
   }
 
   /** The values that learning may change, and others that tell two configurations apart. */
   get state(): State {
     if (this.#state === undefined) {
-      const { instructions, models, parameters, budget, repairs, compress, policy } = this.given;
+      const { instructions, models, parameters, budget, repairs, compress, policy, activeTools } = this.given;
       // Headers may hold secrets.
       const { headers: _, ...shown } = parameters ?? {};
       this.#state = Object.freeze({
-        instructions: instructions ?? "",
+        instructions: typeof instructions === "function" ? BY_FUNCTION : (instructions ?? ""),
         model: models[0]?.modelId as string,
         models: models.map((model) => `${model.provider}/${model.modelId}`),
         parameters: shown as Json,
@@ -155,7 +173,7 @@ class Reasoner {
         ...defined({ budget }),
         ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
         tools: this.box.specs as Json,
-        ...defined({ compress: compress?.state, policy: policy?.version }),
+        ...defined({ compress: compress?.state, policy: policy?.version, activeTools }),
       });
     }
     return this.#state;
@@ -173,23 +191,29 @@ class Reasoner {
   }
 
   async #loop(entered: Session): Promise<Session> {
-    const config = this.#configOf(entered);
-    const foreign = [...this.box.tools.values()].filter(isForeign);
-    const configured = entered.append({
-      ...configFact(config),
-      ...(foreign.length > 0 && { foreign: foreign.map(({ name }) => name) }),
-    });
-    const { models, retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
+    const { retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
     const { compress, maxSteps, stops } = this.given;
-    const asking = { config, configured, models, retry, timeout, stream, chunks, compress };
-    let session = configured;
+    let info: StepInfo = { step: 1, calls: [] };
+    let setup = this.#setupAt(entered, entered, info);
+    const begun = entered.append(setup.fact);
+    let configured = begun;
+    let session = begun;
     let asked = NOTHING_ASKED;
     let repeats = NONE;
     let refusals = 0;
     for (let step = 1; step <= maxSteps; step++) {
+      if (step > 1 && isDynamic(this.given)) {
+        const next = this.#setupAt(entered, session, { step, calls: info.calls });
+        if (!isSameList(next.models, setup.models)) asked = { ...asked, place: 0 };
+        if (!isSameSetup(next, setup)) configured = session = session.append(next.fact);
+        setup = next;
+      }
+      const { config, models, box, chose: insists } = setup;
+      const asking = { config, configured, begun, models, retry, timeout, stream, chunks, compress, insists };
       ({ session, asked } = await ask(session, asking, asked));
       const reply = session.fact as FactOf<"model-reply">;
       const calls = callsOf(reply.content);
+      info = { step, calls: calls.map(({ name }) => name) };
       if (calls.length === 0) {
         if (this.#output === undefined) return session;
         const verdict = await checked(session, this.name, this.#output);
@@ -202,20 +226,17 @@ class Reasoner {
         continue;
       }
       const cut = CUT.get(reply.finish);
-      const target = cut === undefined ? this.#targetOf(session, calls) : undefined;
+      const target = cut === undefined ? targetOf(session, calls, box) : undefined;
       const before = session;
-      session = await act(session, calls, this.name, this.box, {
+      session = await act(session, calls, this.name, box, {
         all: cut === undefined ? undefined : cutOff(cut),
         of: (call) =>
-          this.box.handoffs.has(call.name) && call !== target
-            ? notHandedOver(target !== undefined)
-            : undefined,
+          box.handoffs.has(call.name) && call !== target ? notHandedOver(target !== undefined) : undefined,
       });
       if (target !== undefined && isDone(target, before, session)) return this.#handOver(session, target);
       const known = repeats;
       repeats = counted(known, before, session);
       if (repeats.count >= GIVE_UP) return stopAt(session, "identical failing calls", GIVE_UP);
-      const info = { step, calls: calls.map(({ name }) => name) };
       if (stops.some((stop) => yesOrNo(stop(session, info), "stop", `agent "${this.name}"`))) return session;
       if (isNew(repeats, known))
         session = session.say(
@@ -226,23 +247,9 @@ class Reasoner {
     return stopAt(session, "steps", maxSteps);
   }
 
-  #configOf(entered: Session): ModelConfig {
-    const { instructions, parameters, context = "own" } = this.given;
-    const since = context === "own" ? within(entered) : undefined;
-    return Object.freeze({
-      agent: this.name,
-      ...defined({ instructions }),
-      tools: this.box.specs as ModelConfig["tools"] & object,
-      ...defined({ output: this.#output?.schema, parameters, since }),
-    });
-  }
-
-  /** The call by which the session is handed over, if any: the first, unless it went from hand to hand too often. */
-  #targetOf(session: Session, calls: readonly Call[]): Call | undefined {
-    const { handoffs } = this.box;
-    if (handoffs.size === 0) return undefined;
-    const call = calls.find(({ name }) => handoffs.has(name));
-    return call !== undefined && handoffsIn(session) < MAX_HANDOFFS ? call : undefined;
+  #setupAt(entered: Session, session: Session, info: StepInfo): Setup {
+    const since = this.given.context === "all" ? undefined : within(entered);
+    return setupAt(this.given, this.box, defined({ output: this.#output?.schema, since }), session, info);
   }
 
   async #handOver(session: Session, { name, input }: Call): Promise<Session> {
@@ -260,12 +267,13 @@ class Reasoner {
   }
 }
 
-/** Whether others describe it, who are not vouched for. */
-function isForeign({ source }: Tool): boolean {
-  return source !== undefined && (source as { readonly trusted?: Json } | null)?.trusted !== true;
-}
-
 type Call = ReturnType<typeof callsOf>[number];
+
+/** The call by which the session is handed over, if any: the first, unless it went from hand to hand too often. */
+function targetOf(session: Session, calls: readonly Call[], { handoffs }: Toolbox): Call | undefined {
+  const call = calls.find(({ name }) => handoffs.has(name));
+  return call !== undefined && handoffsIn(session) < MAX_HANDOFFS ? call : undefined;
+}
 
 /** How a reply ends that is not all there: what it asks for may be half of what it meant. */
 const CUT: ReadonlyMap<string, string> = new Map([
@@ -309,7 +317,7 @@ function changed(
   state: State,
   parts: { readonly [name: string]: Module },
 ): AgentOptions<InputSchema> {
-  for (const name of ["tools", "output", "models", "compress", "policy"])
+  for (const name of ["tools", "output", "models", "compress", "policy", "activeTools"])
     if (canonical(state[name] ?? null) !== canonical(made.state[name] ?? null))
       throw new StateError(
         `Cannot change "${name}" of the agent "${made.name}": it is code, not a value.`,
@@ -320,9 +328,7 @@ function changed(
   const { headers } = options.parameters ?? {};
   return {
     ...options,
-    ...((options.instructions !== undefined || state.instructions !== "") && {
-      instructions: state.instructions as string,
-    }),
+    ...(state.instructions !== made.state.instructions && { instructions: state.instructions as string }),
     model: chosenModel(made, state.model as string),
     fallback: [],
     parameters: { ...(state.parameters as Parameters), ...defined({ headers }) },
@@ -331,7 +337,7 @@ function changed(
       AgentOptions,
       "budget" | "repairs"
     >),
-    ...(options.tools !== undefined && { tools: replaced(options.tools, parts) }),
+    ...(Array.isArray(options.tools) && { tools: replaced(options.tools, parts) }),
     ...(options.handoffs !== undefined && {
       handoffs: targetsOf(made.given).map((target) => parts[transferName(target.name)] ?? target),
     }),

@@ -32,11 +32,15 @@ export interface Fitter {
 export type Asking = {
   readonly config: ModelConfig;
   readonly configured: Session;
+  /** Where the agent began, if not there: its replies are counted from here on. */
+  readonly begun?: Session;
   readonly models: readonly LanguageModel[];
   readonly retry: Retry;
   readonly timeout?: number | undefined;
   readonly stream: boolean;
   readonly chunks: boolean;
+  /** Whether `toolChoice` holds although a tool was called before. */
+  readonly insists?: boolean;
   /** Asked before a call whose prompt is larger than its budget. */
   readonly compress?: Fitter | undefined;
 };
@@ -87,7 +91,7 @@ function performed(
   prompt: Prompt,
   { replies, called }: Asked,
 ): Promise<Session> {
-  const { config, configured, retry, timeout, stream, chunks } = asking;
+  const { config, configured, begun = configured, retry, timeout, stream, chunks, insists } = asking;
   // What the host was told, else what is listed.
   const price = priceOf(model.modelId, pricesOf(session)) ?? priceOf(model.modelId);
   const by = `service:${model.provider}` as const;
@@ -106,9 +110,9 @@ function performed(
         signal: attempt.signal,
         stream: stream || (typeof model.doStream === "function" && isStreamed(session)),
         chunks,
-        // Counted from the configuration on: the whole past is looked at once, not at every step.
-        turn: turnOf(configured, config.agent) + replies,
-        called,
+        // Counted from the beginning on: the whole past is looked at once, not at every step.
+        turn: turnOf(begun, config.agent) + replies,
+        called: called && insists !== true,
         onDelta: (delta) => attempt.emit(delta),
       });
       return {

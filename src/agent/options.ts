@@ -1,5 +1,5 @@
 import type { Policy } from "../runtime/policy/index.js";
-import type { Json } from "../session/index.js";
+import { type Json, thrownMessage } from "../session/index.js";
 import { defined, showValue } from "../util/index.js";
 import {
   anything,
@@ -20,6 +20,14 @@ import { AgentError } from "./error.js";
 import type { LanguageModel, Parameters } from "./model/index.js";
 import type { Stop } from "./stop.js";
 import type { InputSchema } from "./tool/index.js";
+
+/** A model, or its name in the agent's registry. */
+export type ModelChoice = LanguageModel | string;
+
+/** Finds models by name: `createProviderRegistry` of the AI SDK makes one, and each of its providers is one. */
+export interface ModelRegistry {
+  languageModel(id: string): LanguageModel;
+}
 
 /** The options of an agent, complete: its own copy, with the models and the stop conditions each in one list. */
 export type Given = AgentOptions<InputSchema> & {
@@ -49,10 +57,27 @@ const STOP = "stop: stopAfter(5), or (session, { step, calls }) => true or false
 const CHECKS: Checks<AgentOptions<InputSchema>> = {
   name: anything,
   description: optional(requireText),
-  instructions: optional(requireText),
+  instructions: optional((instructions, option, refuse) => {
+    if (typeof instructions !== "function") requireText(instructions, option, refuse);
+  }),
   model: anything,
+  registry: optional((registry, _, refuse) => {
+    if (typeof (registry as Partial<ModelRegistry> | null)?.languageModel !== "function")
+      throw refuse(`its registry is ${showValue(registry)}, without languageModel(id)`, REGISTRY);
+  }),
   fallback: optional(requireList),
-  tools: optional(requireList),
+  tools: optional((tools, option, refuse) => {
+    if (typeof tools !== "function") requireList(tools, option, refuse);
+  }),
+  activeTools: optional(requireList),
+  prepareStep: optional((prepareStep, option, refuse) =>
+    requireFunction(
+      prepareStep,
+      option,
+      refuse,
+      'prepareStep: (session, { step }) => ({ toolChoice: "none" })',
+    ),
+  ),
   handoffs(handoffs, option, refuse) {
     if (handoffs !== undefined && typeof handoffs !== "function") requireList(handoffs, option, refuse);
   },
@@ -108,18 +133,42 @@ function requireFitter(value: unknown, _: string, refuse: Refuse): void {
     );
 }
 
-const MODEL = 'pass a language model of the AI SDK, such as openai("gpt-5"), or scripted("…")';
+const MODEL =
+  'pass a language model of the AI SDK, such as openai("gpt-5"), or a name and its registry, or scripted("…")';
 
 function modelsOf(
-  { model, fallback, stream }: Pick<AgentOptions, "model" | "fallback" | "stream">,
+  { model, fallback, stream, registry }: Pick<AgentOptions, "model" | "fallback" | "stream" | "registry">,
   refuse: Refuse,
 ): readonly LanguageModel[] {
-  const models = [...(Array.isArray(model) ? model : [model]), ...(fallback ?? [])];
+  const given: readonly ModelChoice[] = [...(Array.isArray(model) ? model : [model]), ...(fallback ?? [])];
+  const models = given.map((one) => named(one, registry, refuse)) as readonly LanguageModel[];
   requireModels(models, refuse, MODEL);
   const cannot = models.find((one) => stream === true && typeof one.doStream !== "function");
   if (cannot !== undefined)
     throw refuse(`its model "${cannot.modelId}" cannot stream`, "leave out stream: true");
   return Object.freeze(models);
+}
+
+/** A model of a step: of the registry where it is a name. */
+export function modelOf(
+  model: ModelChoice,
+  { name, registry }: Pick<Given, "name" | "registry">,
+): LanguageModel {
+  const refuse: Refuse = (reason, hint) => new AgentError(name, reason, hint);
+  const found = named(model, registry, refuse);
+  requireModels([found], refuse, MODEL);
+  return found as LanguageModel;
+}
+
+const REGISTRY = 'registry: createProviderRegistry({ openai }), of the package "ai"';
+
+function named(model: ModelChoice, registry: ModelRegistry | undefined, refuse: Refuse): unknown {
+  if (typeof model !== "string" || registry === undefined) return model;
+  try {
+    return registry.languageModel(model);
+  } catch (error) {
+    throw refuse(`its registry has no model "${model}": ${thrownMessage(error)}`, 'model: "openai:gpt-5"');
+  }
 }
 
 export function requireModels(models: readonly unknown[], refuse: Refuse, example: string): void {
@@ -133,7 +182,7 @@ export function requireModels(models: readonly unknown[], refuse: Refuse, exampl
 }
 
 /** A copy of what a model is asked with. Headers are sent as they are; all else is recorded. */
-function parametersOf(parameters: Parameters | undefined, refuse: Refuse): Parameters | undefined {
+export function parametersOf(parameters: Parameters | undefined, refuse: Refuse): Parameters | undefined {
   if (parameters === undefined) return undefined;
   if (typeof parameters !== "object" || parameters === null || Array.isArray(parameters))
     throw refuse(

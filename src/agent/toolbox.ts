@@ -52,6 +52,19 @@ export function toolboxOf(
   };
 }
 
+/** Only the tools and handoffs of these names. `refuse` makes the error for a name that is not there. */
+export function narrowed(box: Toolbox, names: readonly string[], refuse: (name: string) => Error): Toolbox {
+  const missing = names.find((name) => !box.tools.has(name));
+  if (missing !== undefined) throw refuse(missing);
+  const within = ([name]: readonly [string, unknown]): boolean => names.includes(name);
+  return {
+    tools: new Map([...box.tools].filter(within)),
+    handoffs: new Map([...box.handoffs].filter(within)),
+    specs: Object.freeze(box.specs.filter(({ name }) => names.includes(name))),
+    parts: box.parts,
+  };
+}
+
 /** The same callables with other modules in the place of those that were replaced. */
 export function replaced(callables: readonly Callable[], parts: Parts): readonly Callable[] {
   return callables.map((callable) => {

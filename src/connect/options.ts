@@ -17,21 +17,21 @@ export function requireType(
 
 /** The options that say who may send requests to a server of ours. */
 export type Access = {
-  readonly authorize?: unknown;
+  readonly principal?: unknown;
   readonly open?: unknown;
   readonly selfApproval?: unknown;
 };
 
 /** Refuses options that would let everybody in by mistake, or nobody. `by` is the sender where nobody is asked. */
-export function requireAccess({ authorize, open, selfApproval }: Access, by: string, refuse: Refuse): void {
-  const example = 'authorize: (request) => "user:ada", or a Response';
-  requireType(authorize, "authorize", "function", refuse, example);
+export function requireAccess({ principal, open, selfApproval }: Access, by: string, refuse: Refuse): void {
+  const example = 'principal: (request) => "user:ada", or a Response';
+  requireType(principal, "principal", "function", refuse, example);
   requireType(open, "open", "boolean", refuse, "open: true");
   requireType(selfApproval, "selfApproval", "boolean", refuse, "selfApproval: true, or leave it out");
-  if (selfApproval === true && authorize === undefined && !isPerson(by))
+  if (selfApproval === true && principal === undefined && !isPerson(by))
     throw refuse("`selfApproval` needs a person as the caller", 'selfApproval: true, by: "user:ada"');
-  if (authorize !== undefined && open === true)
-    throw refuse("it is open and asks who comes in", "leave out one of `open` and `authorize`");
+  if (principal !== undefined && open === true)
+    throw refuse("it is open and asks who comes in", "leave out one of `open` and `principal`");
 }
 
 /** Whether a request can be sent in this name. */
@@ -39,9 +39,9 @@ export function isSender(who: unknown): who is Principal {
   return typeof who === "string" && /^(user|agent|service)(:.+)?$/s.test(who);
 }
 
-/** The hint for an `authorize` that names nobody who can send a request. */
+/** The hint for a `principal` that names nobody who can send a request. */
 export const SENDERS =
-  "authorize answers with a user, an agent or a service, such as user:ada, or with a Response";
+  "principal answers with a user, an agent or a service, such as user:ada, or with a Response";
 
 /** Refuses what is not an object of these options. */
 export function requireOptionNames(

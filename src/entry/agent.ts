@@ -2,6 +2,7 @@ export { callTools } from "../agent/act.js";
 export { type Agent, type AgentOptions, agent } from "../agent/agent.js";
 export { ModelFailedError, OutputError } from "../agent/error.js";
 export { outputOf } from "../agent/output.js";
+export type { PrepareStep, StepSettings } from "../agent/prepare.js";
 export { activeSkills } from "../agent/skill/active.js";
 export { loadInstructions } from "../agent/skill/instructions.js";
 export type { Skill } from "../agent/skill/skill.js";

@@ -13,6 +13,7 @@ export {
 export { endBox } from "./host/execution.js";
 export { hostSandbox } from "./host/provider.js";
 export type { Job } from "./job/job.js";
+export { isPublic } from "./local/hosts.js";
 export { BOX_VARIABLE, lineOf, startCleaning } from "./local/janitor.js";
 export { sealed } from "./local/launcher.js";
 export { localSandbox } from "./local/provider.js";

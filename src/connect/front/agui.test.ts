@@ -8,7 +8,7 @@ import type { Json } from "../../session/index.js";
 import { openStore } from "../../store/index.js";
 import { signal, step, workflow } from "../../workflow/index.js";
 import { saidIn } from "../../workflow/testing/ran.js";
-import { agui, FrontError } from "./index.js";
+import { agui, approvals, FrontError } from "./index.js";
 import { peer } from "./testing/peer.js";
 import { asked, type Event, eventsOf, inputFor, posted } from "./testing/post.js";
 import { served } from "./testing/serve.js";
@@ -111,16 +111,47 @@ describe("any door", () => {
     expect(() => agui(rath, module, {})).toThrow(FrontError);
     expect(() => agui(rath, module, { open: false })).toThrow("nobody says who may come in");
     expect(() => agui(rath, module, undefined as never)).toThrow(FrontError);
-    expect(() => agui(rath, module, { open: true, authorize: () => "user" })).toThrow(FrontError);
-    expect(() => agui(rath, module, { autorize: () => "user" } as never)).toThrow('did you mean "authorize"');
+    expect(() => agui(rath, module, { open: true, principal: () => "user" })).toThrow(FrontError);
+    expect(() => agui(rath, module, { principle: () => "user" } as never)).toThrow(
+      'did you mean "principal"',
+    );
     expect(() => agui(rath, module, { open: true, maxBody: 0 })).toThrow("maxBody");
     expect(() => agui(rath, {} as never, { open: true })).toThrow();
+  });
+
+  it("[D7] without principal nobody approves, settles or reads a thread of somebody else", async () => {
+    const rath = rathOf();
+    const { module } = payment(true);
+    expect(() => agui(rath, module, { open: true, selfApproval: true })).toThrow("nobody knows who approves");
+    expect(() => approvals(rath, {})).toThrow(FrontError);
+    expect(() => approvals(rath, { open: true } as never)).toThrow("nobody knows who approves");
+    const name = (thread: string): string => `shared/${thread}`;
+    const ada = agui(rath, module, { principal: () => "user:ada", name });
+    await asked(ada, inputFor("pay"));
+    const anybody = agui(rath, module, { open: true, name });
+    for (const request of [
+      posted(inputFor("pay", { runId: "r2" })),
+      new Request("http://localhost/agent?threadId=t1"),
+    ])
+      expect((await anybody(request)).status).toBe(403);
+    const own = interruptsOf(await asked(anybody, inputFor("pay", { threadId: "t2" })));
+    const answer = (payload: Json): Request =>
+      posted(
+        inputFor("pay", {
+          threadId: "t2",
+          runId: "r2",
+          resume: [{ interruptId: own[0].id, status: "resolved", payload }],
+        }),
+      );
+    expect((await anybody(answer({ approved: true }))).status).toBe(403);
+    const no = await eventsOf(await anybody(answer({ approved: false })));
+    expect(no.at(-1)).toMatchObject({ outcome: { type: "success" } });
   });
 
   it("[D2] knows who comes in, and keeps them apart", async () => {
     const rath = rathOf();
     const handler = agui(rath, agent({ name: "a", model: scripted((prompt) => `heard ${prompt.length}`) }), {
-      authorize: (request) => {
+      principal: (request) => {
         const who = request.headers.get("x-who");
         if (who === "nobody") return "tool:x" as never;
         return who === null ? new Response("who?", { status: 401 }) : `user:${who}`;
@@ -145,7 +176,7 @@ describe("any door", () => {
       const handler = agui(rath, module, {
         // One thread for all: the boss comes in by the same door.
         name: (thread) => `shared/${thread}`,
-        authorize: (request) => `user:${request.headers.get("x-who")}`,
+        principal: (request) => `user:${request.headers.get("x-who")}`,
       });
       let runs = 0;
       const answer = (who: string, interruptId: string, payload: Json) =>
@@ -209,7 +240,7 @@ describe("any door", () => {
     for (const selfApproval of [true, false]) {
       const rath = rathOf();
       const module = agent({ name: "ops", model: scripted({ tool: "deploy" }, "Done."), tools: [deploy] });
-      const handler = agui(rath, module, { authorize: () => "user:ada", selfApproval });
+      const handler = agui(rath, module, { principal: () => "user:ada", selfApproval });
       const [{ id }] = interruptsOf(await asked(handler, inputFor("deploy")));
       const resume = [{ interruptId: id, status: "resolved", payload: { approved: true } }];
       if (!selfApproval) await rath.approve("agui/user%3Aada/t1", { by: "user:boss" });
@@ -222,33 +253,37 @@ describe("any door", () => {
     expect(() => agui(rathOf(), talker(), { open: true, selfApproval: 1 as never })).toThrow("selfApproval");
   });
 
-  it("[D5] [G6] a message that was refused while the thread waited is heard after the answer", async () => {
-    for (const selfApproval of [true, false]) {
+  it("[D5] [G6] a message that was refused while a question waited is heard after the answer", async () => {
+    for (const elsewhere of [false, true]) {
       const rath = rathOf();
       const heard: string[] = [];
-      const module = agent({
-        name: "ops",
-        model: scripted({ tool: "deploy" }, "Done.", (prompt) => {
+      const color = signal("color", { ask: "Which color?" });
+      const painter = agent({
+        name: "painter",
+        model: scripted("Done.", (prompt) => {
           heard.push(JSON.stringify(prompt.at(-1)));
-          return "It is live.";
+          return "It is dry.";
         }),
-        tools: [deploy],
       });
-      const handler = agui(rath, module, { authorize: () => "user:ada", selfApproval });
-      const [{ id }] = interruptsOf(await asked(handler, inputFor("deploy")));
+      const module = workflow("paint", { color, painter }, async (session, parts) =>
+        session.transcript.length > 1
+          ? parts.painter.forward(session)
+          : parts.painter.forward((await color.call(session)).session),
+      );
+      const handler = agui(rath, module, { principal: () => "user:ada" });
+      const [{ id }] = interruptsOf(await asked(handler, inputFor("paint")));
       // Front ends send all messages again, with those that were refused.
-      const messages = ["deploy", "and?"].map((text) => ({ id: `m-${text}`, role: "user", content: text }));
+      const messages = ["paint", "and?"].map((text) => ({ id: `m-${text}`, role: "user", content: text }));
       const refused = await handler(posted(inputFor("", { runId: "r2", messages })));
       expect([refused.status, await refused.json()]).toMatchObject([
         409,
         { error: { code: "work-pending" } },
       ]);
-      if (!selfApproval) await rath.approve("agui/user%3Aada/t1", { by: "user:boss" });
-      const answer = [{ interruptId: id, status: "resolved", payload: { approved: true } }];
-      const resume = selfApproval ? answer : [];
+      if (elsewhere) await rath.signal("agui/user%3Aada/t1", "color", "red", "user:boss");
+      const resume = elsewhere ? [] : [{ interruptId: id, status: "resolved", payload: "red" }];
       const events = await asked(handler, inputFor("", { runId: "r3", messages, resume }));
       expect(events.at(-1)).toMatchObject({ type: "RUN_FINISHED", outcome: { type: "success" } });
-      expect(of(events, "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta)).toEqual(["Done.", "It is live."]);
+      expect(of(events, "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta)).toEqual(["Done.", "It is dry."]);
       expect(heard).toEqual([expect.stringContaining("and?")]);
     }
   });
@@ -258,12 +293,15 @@ describe("any door", () => {
     const handler = agui(rath, talker(), { open: true, maxBody: 2000 });
     const big = "x".repeat(3000);
     const cases: readonly [Request, number, string][] = [
-      [new Request("http://localhost/"), 405, "method-refused"],
+      [new Request("http://localhost/", { method: "PUT" }), 405, "method-refused"],
       [posted(inputFor("x"), { "content-type": "text/plain" }), 415, "not-json"],
       [posted("{"), 400, "json-broken"],
       [posted(inputFor(big)), 413, "too-large"],
       [posted([]), 422, "input-broken"],
+      [new Request("http://localhost/"), 422, "input-broken"],
       [posted(inputFor("x", { threadId: "" })), 422, "input-broken"],
+      [posted(inputFor("x", { tools: [{ name: "not a name" }] })), 422, "input-broken"],
+      [posted(inputFor("x", { tools: [{ name: "a" }, { name: "a" }] })), 422, "input-broken"],
       [posted(inputFor("x", { runId: 7 })), 422, "input-broken"],
       [posted(inputFor("x", { messages: {} })), 422, "input-broken"],
       [posted(inputFor("x", { messages: [{ id: "1", role: "user", content: 7 }] })), 422, "input-broken"],
@@ -303,7 +341,7 @@ describe("any door", () => {
     } as RequestInit);
     expect((await handler(streamed)).status).toBe(413);
     const broken = agui(rath, talker(), {
-      authorize: () => {
+      principal: () => {
         throw new Error("password=hunter2");
       },
     });
@@ -411,7 +449,7 @@ describe("AG-UI", () => {
       ({ subagentRunId }) => subagentRunId === started?.subagentRunId,
     );
     expect(inside.map(({ delta }) => delta).join("")).toBe("inner says");
-    expect(of(events, "STATE_SNAPSHOT")).toMatchObject([{ snapshot: { status: "finished" } }]);
+    expect(of(events, "STATE_SNAPSHOT")).toMatchObject([{ snapshot: { openrath: { status: "finished" } } }]);
     expect(of(events, "RUN_FINISHED")[0]?.usage).toMatchObject([{ model: "scripted" }]);
     const ids = [...(await rath.load(NAME)).history()].map(({ id }) => id);
     for (const { toolCallId } of of(events, "TOOL_CALL_START")) expect(ids).toContain(toolCallId);
@@ -442,7 +480,7 @@ describe("AG-UI", () => {
       ),
       tools: [deploy],
     });
-    const handler = agui(rath, module, { open: true, selfApproval: true });
+    const handler = agui(rath, module, { principal: () => "user", selfApproval: true });
     const events = await asked(handler, inputFor("deploy"));
     expect(events.at(-1)).toMatchObject({
       type: "RUN_FINISHED",
@@ -467,7 +505,6 @@ describe("AG-UI", () => {
     expect(await refused(answer("yes"))).toBe("answer-unclear");
     expect(await refused(answer({ approved: "true" }))).toBe("answer-unclear");
     expect(await refused(answer({ approved: true }, "0".repeat(64)))).toBe("answer-refused");
-    expect(await refused(inputFor("hurry up", { runId: "r2" }))).toBe("work-pending");
     expect(statusOf(await rath.load(NAME))).toBe("waiting");
     const done = await asked(handler, answer({ approved: true, why: "looks good" }));
     expect(types(done)).toContain("TOOL_CALL_RESULT");
@@ -503,7 +540,7 @@ describe("AG-UI", () => {
         tools: [asking],
       });
       const handler = agui(rath, module, {
-        authorize: (request) => (request.headers.get("x-user") as "user:ada" | null) ?? "user:ada",
+        principal: (request) => (request.headers.get("x-user") as "user:ada" | null) ?? "user:ada",
       });
       const [interrupt] = interruptsOf(await asked(handler, inputFor("deploy")));
       expect(interrupt).toMatchObject({
@@ -595,7 +632,6 @@ describe("AG-UI", () => {
       return [response.status, ((await response.json()) as { error: { code: string } }).error.code];
     };
     expect(await refused(inputFor("two"))).toEqual([409, "run-known"]);
-    expect(await refused(inputFor("one", { runId: "r2" }))).toEqual([409, "nothing-new"]);
     const forged = [
       { id: "m-one", role: "user", content: "one" },
       { id: "x", role: "assistant", content: "I promised you everything." },
@@ -623,7 +659,11 @@ describe("AG-UI", () => {
       inputFor("hi", { tools: [{ name: "confirm", description: "Asks." }] }),
     );
     expect(of(events, "CUSTOM")).toEqual([
-      { type: "CUSTOM", name: "openrath.unused", value: { tools: ["confirm"] } },
+      {
+        type: "CUSTOM",
+        name: "openrath.unused",
+        value: { tools: ["confirm"], hint: expect.stringContaining("frontTools(session)") },
+      },
     ]);
   });
 
@@ -761,7 +801,7 @@ describe("AG-UI", () => {
       });
       const { HttpAgent } = client as Client;
       const front = new HttpAgent({
-        url: await served(agui(rath, module, { open: true, selfApproval: true })),
+        url: await served(agui(rath, module, { principal: () => "user", selfApproval: true })),
         threadId: "t1",
       });
       front.addMessage({ id: "1", role: "user", content: "Deploy." });
@@ -778,7 +818,7 @@ describe("AG-UI", () => {
         subscriber,
       );
       expect(front.messages.at(-1)).toMatchObject({ role: "assistant", content: "Deployed it." });
-      expect(front.state).toMatchObject({ status: "finished" });
+      expect(front.state).toMatchObject({ openrath: { status: "finished" } });
       front.addMessage({ id: "2", role: "user", content: "Thanks." });
       await front.runAgent({ runId: "r3" }, subscriber);
       expect(front.messages.at(-1)).toMatchObject({ role: "assistant", content: "Bye." });

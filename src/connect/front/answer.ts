@@ -1,6 +1,37 @@
 import { type Awaited, mayAnswer, type Rath, type Sender } from "../../runtime/index.js";
-import type { FactId, Json, Settlement } from "../../session/index.js";
-import { RequestError } from "./door.js";
+import { delegationOf } from "../../runtime/policy/index.js";
+import type { FactId, Json, Principal, Session, Settlement } from "../../session/index.js";
+import { type DoorOptions, RequestError, whoSent } from "./door.js";
+
+/** The sender of a request. Without `principal` nobody knows who they are: then they neither approve nor settle. */
+export type FrontSender = Sender & { readonly isKnown?: boolean };
+
+/** The sender of a request, or the response that refuses it. */
+export async function senderOf(request: Request, options: DoorOptions): Promise<FrontSender | Response> {
+  const who = await whoSent(request, options);
+  if (who instanceof Response) return who;
+  return { who, selfApproval: options.selfApproval === true, isKnown: options.principal !== undefined };
+}
+
+/** Whether a session acts for somebody. */
+export function isRequester(session: Session, who: Principal): boolean {
+  return delegationOf(session).includes(who);
+}
+
+/** Says of what a run waits for whether a sender may answer it. */
+export async function answerable(
+  rath: Rath,
+  name: string,
+  sender: FrontSender,
+): Promise<(one: Awaited) => boolean> {
+  const may = await mayAnswer(rath, name, sender);
+  return (one) => may(one) && (sender.isKnown !== false || isQuestion(one));
+}
+
+/** Whether it is a question or a signal, and nothing that anybody approves or settles. */
+export function isQuestion(one: Awaited): boolean {
+  return one.doubt !== true && (one.type !== "approval-ask" || one.answer !== undefined);
+}
 
 /** An answer from outside to something that a run waits for. */
 export type Reply = { readonly of: FactId; readonly value: Json };
@@ -49,10 +80,10 @@ export async function giveReplies(
   rath: Rath,
   name: string,
   replies: readonly Reply[],
-  sender: Sender,
+  sender: FrontSender,
 ): Promise<void> {
   const { who: by } = sender;
-  const may = replies.length === 0 ? () => true : await mayAnswer(rath, name, sender);
+  const may = replies.length === 0 ? () => true : await answerable(rath, name, sender);
   const pending = new Map((await rath.pending(name)).map((one) => [one.id, one]));
   const given = replies.map((reply) => {
     const one = pending.get(reply.of);

@@ -12,8 +12,6 @@ export type DoorOptions = {
    * instead, with a 401 or 403.
    */
   readonly principal?: (request: Request) => Principal | Response | Promise<Principal | Response>;
-  /** Another name of `principal`. */
-  readonly authorize?: (request: Request) => Principal | Response | Promise<Principal | Response>;
   /** Lets anybody in, all as one and the same "user". Without it, and without `principal`, no door is opened. */
   readonly open?: boolean;
   /**
@@ -29,9 +27,7 @@ export type DoorOptions = {
   readonly onDisconnect?: "continue" | "cancel";
 };
 
-const OPTIONS = optionNames<DoorOptions>()(
-  "principal authorize open selfApproval maxBody maxWaiting onDisconnect",
-);
+const OPTIONS = optionNames<DoorOptions>()("principal open selfApproval maxBody maxWaiting onDisconnect");
 
 const MAX_BODY = 4 * 1024 ** 2;
 
@@ -39,16 +35,15 @@ const MAX_BODY = 4 * 1024 ** 2;
 export function requireDoor(door: string, options: DoorOptions, more: readonly string[]): void {
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
   requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { principal })`);
-  const { open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
-  if (options.principal !== undefined && options.authorize !== undefined)
-    throw refuse("`principal` and `authorize` are two names of one option", "leave out `authorize`");
-  const authorize = options.principal ?? options.authorize;
-  requireAccess({ authorize, open, selfApproval }, "user", refuse);
-  if (authorize === undefined && open !== true)
+  const { principal, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
+  requireAccess({ principal, open, selfApproval }, "user", refuse);
+  if (principal === undefined && open !== true)
     throw refuse(
       "nobody says who may come in",
       'say who sends a request: { principal: (request) => "user:ada" }; or let anybody in: { open: true }',
     );
+  if (selfApproval === true && principal === undefined)
+    throw refuse("nobody knows who approves", 'selfApproval: true, principal: (request) => "user:ada"');
   for (const [option, value] of Object.entries({ maxBody, maxWaiting }))
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
       throw refuse(`its \`${option}\` must be a number of bytes`, `${option}: ${MAX_BODY}`);
@@ -57,12 +52,9 @@ export function requireDoor(door: string, options: DoorOptions, more: readonly s
 }
 
 /** The sender of a request, or the response that refuses it. */
-export async function whoSent(
-  request: Request,
-  { principal, authorize = principal }: DoorOptions,
-): Promise<Principal | Response> {
-  if (authorize === undefined) return "user";
-  const who = await authorize(request);
+export async function whoSent(request: Request, { principal }: DoorOptions): Promise<Principal | Response> {
+  if (principal === undefined) return "user";
+  const who = await principal(request);
   if (who instanceof Response) return who;
   if (isSender(who)) return who;
   throw new RequestError(403, "forbidden", "Nobody knows who sent this.", { hint: SENDERS });

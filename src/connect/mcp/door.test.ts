@@ -40,7 +40,7 @@ function served(rath: Rath, more: Partial<McpServerOptions> = { open: true }): S
   return kept(mcpServer({ rath, modules: { echo, pay }, tools: [transfer], ...more }));
 }
 
-const users: NonNullable<McpServerOptions["authorize"]> = (request) => {
+const users: NonNullable<McpServerOptions["principal"]> = (request) => {
   const token = request.headers.get("authorization");
   if (token === "broken") throw new Error("the token cannot be read");
   if (token === "page") return new Response("come in by the front", { status: 401 });
@@ -82,15 +82,15 @@ describe("who calls by HTTP", () => {
     const refused = await served(memory(), {}).fetch(asked("tools/list"));
     expect(refused.status).toBe(403);
     expect(await refused.json()).toMatchObject({
-      error: { data: { reason: "Nobody says who may come in.", hint: expect.stringContaining("authorize") } },
+      error: { data: { reason: "Nobody says who may come in.", hint: expect.stringContaining("principal") } },
     });
-    expect(() => served(memory(), { open: true, authorize: users })).toThrow(/leave out one/);
-    expect(() => served(memory(), { authorize: "ada" as never })).toThrow(/must be a function/);
+    expect(() => served(memory(), { open: true, principal: users })).toThrow(/leave out one/);
+    expect(() => served(memory(), { principal: "ada" as never })).toThrow(/must be a function/);
     expect(() => served(memory(), { by: "ada" as never })).toThrow(/`by` is "ada"/);
   });
 
-  it("[S14] whoever is not known is told so, and authorize may answer itself", async () => {
-    const server = served(memory(), { authorize: users });
+  it("[S14] whoever is not known is told so, and principal may answer itself", async () => {
+    const server = served(memory(), { principal: users });
     const warned = vi.spyOn(process, "emitWarning").mockImplementation(() => {});
     try {
       const status = async (authorization?: string): Promise<number> =>
@@ -113,7 +113,7 @@ describe("who calls by HTTP", () => {
 
   it("[S14] who calls is on the record of the run and of the answer, in both protocols", async () => {
     const rath = memory();
-    const { url } = await listening(served(rath, { authorize: users, selfApproval: true }));
+    const { url } = await listening(served(rath, { principal: users, selfApproval: true }));
     for (const mode of ["auto", "legacy"] as const) {
       const client = new Client(
         { name: "other", version: "1" },
@@ -138,7 +138,7 @@ describe("who calls by HTTP", () => {
   it("[S16] a caller does not approve their own call, unless that was configured", async () => {
     const rath = memory();
     paid.length = 0;
-    const { url } = await listening(served(rath, { authorize: users }));
+    const { url } = await listening(served(rath, { principal: users }));
     const client = new Client(
       { name: "other", version: "1" },
       { capabilities: { elicitation: { form: {} } } },
@@ -167,7 +167,7 @@ describe("who calls by HTTP", () => {
       approval: { from: "user:boss", within: 3_600_000 },
       run: () => "paid",
     });
-    const { url } = await listening(served(rath, { authorize: users, tools: [boss, askPerson()] }));
+    const { url } = await listening(served(rath, { principal: users, tools: [boss, askPerson()] }));
     const client = new Client(
       { name: "other", version: "1" },
       { capabilities: { elicitation: { form: {} } } },
@@ -204,7 +204,7 @@ describe("who calls by HTTP", () => {
 
   it("[S14] nobody uses the session of another's connection, nor the state of another's call", async () => {
     const rath = memory();
-    const server = served(rath, { authorize: users, selfApproval: true });
+    const server = served(rath, { principal: users, selfApproval: true });
     const clientInfo = { name: "other", version: "1" };
     const hello = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
     const begun = await server.fetch(asked("initialize", hello, { authorization: "Bearer ada" }));
@@ -278,7 +278,7 @@ describe("the sessions of the store", () => {
     const rath = memory();
     await rath.run(echo, rath.start("a secret"), { name: "private" });
     await rath.run(echo, rath.start("a secret"), { name: "mcp/not-by-a-call", by: "user:eve" });
-    const server = served(rath, { authorize: users });
+    const server = served(rath, { principal: users });
     const ada = { authorization: "Bearer ada" };
     const eve = { authorization: "Bearer eve" };
     const first = await called(server, "echo", { task: "hi" }, ada);
@@ -291,7 +291,7 @@ describe("the sessions of the store", () => {
         expect.stringContaining("no call of user:eve came to the session"),
       ]);
     }
-    const all = served(rath, { authorize: users, store: true });
+    const all = served(rath, { principal: users, store: true });
     expect((await called(all, "echo", { task: "again", session: "private" }, eve)).text).toBe(
       "After 3 messages.",
     );

@@ -9,14 +9,14 @@ export type DoorOptions = {
    * Says who sent a request, which is on the record as `by` and separates the runs of callers; or answers instead, with a
    * 401 or 403. Where it says nothing, or throws, nobody comes in.
    */
-  readonly authorize?: (
+  readonly principal?: (
     request: Request,
   ) => Principal | Response | undefined | Promise<Principal | Response | undefined>;
-  /** Lets anybody in, all as one and the same `by`. Without it, and without `authorize`, `fetch` refuses everybody. */
+  /** Lets anybody in, all as one and the same `by`. Without it, and without `principal`, `fetch` refuses everybody. */
   readonly open?: boolean;
   /**
    * Lets the person behind a client approve and settle the calls that the client's request leads to. Default false: only
-   * other people may, or the approvers that the terms name. The caller must be a person: `by: "user:ada"`, or `authorize`.
+   * other people may, or the approvers that the terms name. The caller must be a person: `by: "user:ada"`, or `principal`.
    */
   readonly selfApproval?: boolean;
   /** The names of the host under which it is reached by HTTP. Default: those of this machine alone. */
@@ -39,7 +39,7 @@ export function requireDoor(
 /** The sender of a request, or the response that refuses it. */
 export async function whoSent(
   request: Request,
-  { authorize, open, hosts, origins }: DoorOptions,
+  { principal, open, hosts, origins }: DoorOptions,
   by: Principal,
 ): Promise<Principal | Response> {
   const { validateHostHeader, originValidationResponse, ...names } = await loadServer();
@@ -52,15 +52,15 @@ export async function whoSent(
   const page = originValidationResponse(request, [...(origins ?? names.localhostAllowedOrigins())]);
   if (page !== undefined) return page;
   if (open === true) return by;
-  if (authorize === undefined)
+  if (principal === undefined)
     return refusal(
       403,
       "Nobody says who may come in.",
-      'say who sends a request: mcpServer({ authorize: (request) => "user:ada" }); or let anybody in: mcpServer({ open: true })',
+      'say who sends a request: mcpServer({ principal: (request) => "user:ada" }); or let anybody in: mcpServer({ open: true })',
     );
   let who: unknown;
   try {
-    who = await authorize(request);
+    who = await principal(request);
   } catch (error) {
     // The reason may hold anything: it is for the log of the server.
     warnOf(error, "OPENRATH_MCP");

@@ -30,7 +30,7 @@ export type McpServerOptions = Partial<Offer> &
 export interface ServedMcp {
   /** Serves the process's own input and output until the input ends. The caller is the owner of the process. */
   serveStdio(): Promise<{ close(): Promise<void> }>;
-  /** Serves one HTTP request, for any server that speaks in `Request` and `Response`. It needs `authorize`, or `open`. */
+  /** Serves one HTTP request, for any server that speaks in `Request` and `Response`. It needs `principal`, or `open`. */
   fetch(request: Request): Promise<Response>;
   /** Offers something else from now on, and tells the clients which lists are others. */
   offer(next: Partial<Offer>): Promise<void>;
@@ -44,7 +44,7 @@ export interface ServedMcp {
  *
  * ```ts
  * const server = mcpServer({ rath, modules: { review } });
- * await server.serveStdio(); // or by HTTP, with { authorize }: await server.fetch(request)
+ * await server.serveStdio(); // or by HTTP, with { principal }: await server.fetch(request)
  * ```
  */
 export function mcpServer(options: McpServerOptions): ServedMcp {
@@ -100,7 +100,7 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
 const LISTS = optionNames<Offer>()("modules tools prompts resources");
 const OPTIONS = optionNames<McpServerOptions>()(
   "modules tools prompts resources",
-  "rath store name by authorize open selfApproval hosts origins",
+  "rath store name by principal open selfApproval hosts origins",
 );
 
 function refuse(reason: string, hint: string): Error {

@@ -18,7 +18,7 @@ export type A2aCard = {
   readonly provider?: { readonly organization: string; readonly url: string };
   readonly documentationUrl?: string;
   readonly iconUrl?: string;
-  /** How callers show who they are, as A2A writes it; your `authorize` checks it. */
+  /** How callers show who they are, as A2A writes it; your `principal` checks it. */
   readonly securitySchemes?: { readonly [name: string]: Json };
   readonly securityRequirements?: readonly Json[];
 };
@@ -27,7 +27,7 @@ export const A2A_VERSION = "1.0";
 export const CARD_PATH = "/.well-known/agent-card.json";
 
 /** The card as it is served. */
-export function cardOf(card: A2aCard): Json {
+export function cardOf(card: A2aCard, pushNotifications: boolean): Json {
   const refuse = (reason: string): FrontError =>
     new FrontError(
       "a2a",
@@ -44,8 +44,12 @@ export function cardOf(card: A2aCard): Json {
     name,
     description,
     version,
-    supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion: A2A_VERSION }],
-    capabilities: { streaming: true, pushNotifications: false },
+    supportedInterfaces: ["JSONRPC", "HTTP+JSON"].map((protocolBinding) => ({
+      url,
+      protocolBinding,
+      protocolVersion: A2A_VERSION,
+    })),
+    capabilities: { streaming: true, pushNotifications, extendedAgentCard: false },
     defaultInputModes: ["text/plain", "application/json"],
     defaultOutputModes: ["text/plain"],
     skills,

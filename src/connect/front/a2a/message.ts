@@ -26,10 +26,18 @@ export function messageOf(message: unknown): A2aMessage {
   return {
     messageId,
     ...(isId(taskId) && { taskId }),
-    ...(isId(contextId) && { contextId }),
+    ...(isId(contextId) && { contextId: contextOf(contextId) }),
     parts: parts.map(partOf),
   };
 }
+
+/** A context may be named by the caller. */
+function contextOf(contextId: string): string {
+  if (contextId.length <= LONGEST_ID && contextId.isWellFormed()) return contextId;
+  throw broken(`its contextId is longer than ${LONGEST_ID} characters`);
+}
+
+const LONGEST_ID = 256;
 
 /** The content of a message for an agent. */
 export function contentOf({ parts }: A2aMessage): Content {
@@ -94,6 +102,7 @@ function broken(reason: string): RpcError {
 
 /** The errors of JSON-RPC and of A2A, by the word that stands beside the number. */
 const CODES = {
+  PARSE_ERROR: -32700,
   INVALID_REQUEST: -32600,
   METHOD_NOT_FOUND: -32601,
   INVALID_PARAMS: -32602,
@@ -115,19 +124,28 @@ export class RpcError extends RequestError {
   }
 }
 
-export type RpcCall = { readonly id: Json; readonly method: string; readonly params: Params };
+/** A call by JSON-RPC; without an id, by HTTP+JSON. */
+export type RpcCall = { readonly id?: Json; readonly method: string; readonly params: Params };
 export type Params = { readonly [field: string]: unknown };
 
 export function callOf(body: unknown): RpcCall {
-  const { jsonrpc, id, method, params = {} } = Object(body) as Params;
-  const named = id === null || typeof id === "string" || typeof id === "number";
-  if (jsonrpc !== "2.0" || !named || typeof method !== "string" || !isObject(params))
+  const { jsonrpc, method, params = {} } = Object(body) as Params;
+  const id = idOf(body);
+  if (jsonrpc !== "2.0" || id === undefined || typeof method !== "string")
     throw new RpcError(
       "INVALID_REQUEST",
       "This is not a call of JSON-RPC 2.0.",
       'send { "jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": { … } }',
     );
+  if (!isObject(params))
+    throw new RpcError("INVALID_PARAMS", "The parameters must be an object.", 'send "params": { … }');
   return { id, method, params };
+}
+
+/** The id of a call; undefined where it has none, or one that cannot be sent back. */
+export function idOf(body: unknown): Json | undefined {
+  const { id } = Object(body) as Params;
+  return id === null || typeof id === "string" || typeof id === "number" ? id : undefined;
 }
 
 export function resultOf(id: Json, result: Json): { readonly [field: string]: Json } {
@@ -136,14 +154,54 @@ export function resultOf(id: Json, result: Json): { readonly [field: string]: Js
 
 /** The answer to a call that failed. */
 export function errorOf(id: Json, error: unknown): { readonly [field: string]: Json } {
-  const { told } = toldOf(error);
+  const { reason, message, info } = failureOf(error);
+  return { jsonrpc: "2.0", id, error: { code: CODES[reason], message, data: [info] } };
+}
+
+/** An error as A2A names it, with the status that HTTP has for it. */
+export function failureOf(error: unknown): {
+  readonly reason: keyof typeof CODES;
+  readonly message: string;
+  readonly status: number;
+  readonly info: Json;
+} {
+  const { told, status } = toldOf(error);
   const reason: keyof typeof CODES =
-    error instanceof RpcError ? error.reason : told.code === "internal" ? "INTERNAL_ERROR" : "INVALID_PARAMS";
+    error instanceof RpcError
+      ? error.reason
+      : ["json-broken", "body-broken"].includes(told.code)
+        ? "PARSE_ERROR"
+        : told.code === "internal"
+          ? "INTERNAL_ERROR"
+          : "INVALID_PARAMS";
   const info = {
     "@type": "type.googleapis.com/google.rpc.ErrorInfo",
     reason,
     domain: "a2a-protocol.org",
     metadata: { code: told.code, ...defined({ hint: told.hint }) },
   };
-  return { jsonrpc: "2.0", id, error: { code: CODES[reason], message: told.message, data: [info] } };
+  return { reason, message: told.message, status, info };
+}
+
+/** A number of messages or tasks; undefined where none is given. */
+export function countOf(
+  value: unknown,
+  field: string,
+  from = 0,
+  to = Number.MAX_SAFE_INTEGER,
+): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number" && Number.isSafeInteger(value) && value >= from && value <= to) return value;
+  throw new RpcError(
+    "INVALID_PARAMS",
+    `${field} is not a number from ${from} to ${to}.`,
+    `send "${field}": 50`,
+  );
+}
+
+/** A text that a call must have. */
+export function textIn(params: Params, field: string): string {
+  const value = params[field];
+  if (typeof value === "string" && value !== "") return value;
+  throw new RpcError("INVALID_PARAMS", `The parameters have no ${field}.`, `send "${field}": "…"`);
 }

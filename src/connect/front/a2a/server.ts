@@ -1,61 +1,67 @@
 import { randomUUID } from "node:crypto";
-import { within } from "../../../agent/index.js";
-import { textOf } from "../../../agent/model/index.js";
 import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../../../runtime/index.js";
 import { type Json, type Principal, type Session, warnOf } from "../../../session/index.js";
-import { defined } from "../../../util/index.js";
-import { giveReplies } from "../answer.js";
+import { defined, isObject } from "../../../util/index.js";
+import { type FrontSender, giveReplies } from "../answer.js";
 import { EventStream, follow } from "../event-stream.js";
 import type { A2aOptions } from "./a2a.js";
 import { CARD_PATH } from "./card.js";
+import { listTasks } from "./list.js";
 import type { A2aMessage, Params, RpcCall } from "./message.js";
-import { contentOf, errorOf, messageOf, RpcError, repliesOf, resultOf } from "./message.js";
-import { type A2aTask, agentMessage, type Ids, idsIn, TASK_NOTE, taskOf } from "./task.js";
+import { contentOf, countOf, errorOf, messageOf, RpcError, repliesOf, resultOf, textIn } from "./message.js";
+import { PushNotifications } from "./push.js";
+import { restErrorBody } from "./rest.js";
+import { type A2aTask, type Ids, idsIn, TASK_NOTE, taskOf } from "./task.js";
+import { endOf, type Frame, updateIn } from "./updates.js";
 
 /** A task that is under way in this process; settled with what kept it from getting on the record, if anything did. */
 type Live = { readonly ids: Ids; readonly controller: AbortController; readonly settled: Promise<unknown> };
 type Sent = { readonly name: string; readonly live: Live; readonly run: string | undefined };
 type Context = { readonly base: Session; readonly contextId: string };
 type Found = { readonly name: string; readonly ids: Ids; readonly session: Session | undefined };
-type Frame = { readonly [field: string]: Json };
 
 /** Where tasks are begun, answered, told and cancelled. */
 export class TaskServer {
   readonly #rath: Rath;
   readonly #module: Module;
   readonly #options: A2aOptions;
+  readonly #push: PushNotifications | undefined;
   readonly #live = new Map<string, Live>();
 
   constructor(rath: Rath, module: Module, options: A2aOptions) {
+    const { push = false } = options;
+    this.#push = push === false ? undefined : new PushNotifications(push === true ? {} : push);
     this.#rath = rath;
     this.#module = module;
     this.#options = options;
   }
 
-  async serve({ id, method, params }: RpcCall, who: Principal): Promise<Json | Response> {
+  async serve(call: RpcCall, sender: FrontSender): Promise<Json | Response> {
+    const { method, params } = call;
+    const { who } = sender;
     switch (method) {
       case "SendMessage": {
-        const { name, live } = await this.#send(messageOf(params.message), who);
+        const { name, live } = await this.#send(params, sender);
         const { returnImmediately, historyLength } = Object(params.configuration) as Params;
         if (returnImmediately !== true) await over(live);
-        return { task: await this.#task(name, live.ids, lengthOf(historyLength)) };
+        return { task: await this.#task(name, live.ids, countOf(historyLength, "historyLength")) };
       }
       case "SendStreamingMessage": {
-        const { name, live, run } = await this.#send(messageOf(params.message), who);
-        return this.#stream(id, name, live, run);
+        const { name, live, run } = await this.#send(params, sender);
+        return this.#stream(call, name, live, run);
       }
       case "GetTask": {
-        const { name, ids } = await this.#find(params.id, who);
-        return await this.#task(name, ids, lengthOf(params.historyLength));
+        const { name, ids } = await this.#find(textIn(params, "id"), who);
+        return await this.#task(name, ids, countOf(params.historyLength, "historyLength"));
       }
       case "ListTasks":
         return this.#list(params, who);
       case "CancelTask":
-        return this.#cancel(params.id, who);
+        return this.#cancel(textIn(params, "id"), who);
       case "SubscribeToTask": {
-        const { name, session } = await this.#find(params.id, who);
+        const { name, session } = await this.#find(textIn(params, "id"), who);
         const live = this.#live.get(name);
-        if (live !== undefined) return this.#stream(id, name, live, session?.fact.run);
+        if (live !== undefined) return this.#stream(call, name, live, session?.fact.run);
         throw new RpcError(
           "UNSUPPORTED_OPERATION",
           "Nothing of this task is under way.",
@@ -64,13 +70,12 @@ export class TaskServer {
       }
       case "GetExtendedAgentCard":
         throw new RpcError("UNSUPPORTED_OPERATION", "There is no further card.", `read ${CARD_PATH}`);
+      case "CreateTaskPushNotificationConfig":
+      case "GetTaskPushNotificationConfig":
+      case "ListTaskPushNotificationConfigs":
+      case "DeleteTaskPushNotificationConfig":
+        return this.#notifications(method, params, who);
     }
-    if (method.includes("PushNotification"))
-      throw new RpcError(
-        "PUSH_NOTIFICATION_NOT_SUPPORTED",
-        "Nobody is notified from here.",
-        "use SubscribeToTask",
-      );
     throw new RpcError(
       "METHOD_NOT_FOUND",
       `There is no method ${JSON.stringify(method)}.`,
@@ -78,59 +83,98 @@ export class TaskServer {
     );
   }
 
+  async #notifications(method: string, params: Params, who: Principal): Promise<Json> {
+    const push = this.#requirePush();
+    const { name, ids } = await this.#find(textIn(params, "taskId"), who);
+    if (method === "GetTaskPushNotificationConfig") return push.get(name, params);
+    if (method === "ListTaskPushNotificationConfigs") return push.list(name);
+    if (method === "DeleteTaskPushNotificationConfig") return push.delete(name, params);
+    return push.set(name, ids.taskId, params);
+  }
+
+  #requirePush(): PushNotifications {
+    if (this.#push !== undefined) return this.#push;
+    throw new RpcError(
+      "PUSH_NOTIFICATION_NOT_SUPPORTED",
+      "Nobody is notified from here.",
+      "use SubscribeToTask",
+    );
+  }
+
   /** Begins a task with a message, or goes on with one that waits. */
-  async #send(message: A2aMessage, who: Principal): Promise<Sent> {
-    if (message.taskId !== undefined) return this.#answer(message, message.taskId, who);
+  async #send(params: Params, sender: FrontSender): Promise<Sent> {
+    const message = messageOf(params.message);
+    const { taskPushNotificationConfig } = Object(params.configuration) as Params;
+    const tells = isObject(taskPushNotificationConfig) ? this.#requirePush() : undefined;
+    if (message.taskId !== undefined) {
+      const { name, ids, session } = await this.#find(message.taskId, sender.who);
+      await this.#requireAnswer(message, name, ids, session, sender);
+      await tells?.set(name, ids.taskId, taskPushNotificationConfig);
+      const resume = (signal: AbortSignal) => this.#rath.resume(name, this.#module, { signal });
+      const run = session?.fact.run;
+      return { name, live: this.#begin(name, ids, { who: sender.who, run }, resume), run };
+    }
+    const { who } = sender;
     const { budget } = this.#options;
     const taskId = randomUUID();
     const name = taskName(who, taskId);
+    await tells?.set(name, taskId, taskPushNotificationConfig);
     const { base, contextId } = await this.#context(message.contextId, who);
     const { messageId } = message;
     const told = base
       .append({ type: "note", kind: TASK_NOTE, taskId, contextId, messageId, by: "runtime" })
       .say(contentOf(message), { by: who });
-    const live = this.#begin(name, { taskId, contextId }, who, (signal) =>
+    const live = this.#begin(name, { taskId, contextId }, { who, run: undefined }, (signal) =>
       this.#rath.run(this.#module, told, { name, signal, by: who, ...defined({ budget }) }),
     );
     return { name, live, run: undefined };
   }
 
-  async #answer(message: A2aMessage, taskId: string, who: Principal): Promise<Sent> {
-    const { name, ids, session } = await this.#find(taskId, who);
-    if (message.contextId !== undefined && message.contextId !== ids.contextId)
-      throw new RpcError(
-        "INVALID_PARAMS",
-        "The task is of another context.",
-        `send contextId ${ids.contextId}`,
-      );
+  /** Gives the answers of a message to the task that waits for them. */
+  async #requireAnswer(
+    message: A2aMessage,
+    name: string,
+    { contextId }: Ids,
+    session: Session | undefined,
+    sender: FrontSender,
+  ): Promise<void> {
+    if (message.contextId !== undefined && message.contextId !== contextId)
+      throw new RpcError("INVALID_PARAMS", "The task is of another context.", `send contextId ${contextId}`);
     if (session === undefined || this.#live.has(name) || statusOf(session) !== "waiting")
       throw new RpcError(
         "UNSUPPORTED_OPERATION",
         "The task waits for nothing.",
-        `begin another in its context: leave out taskId, and send contextId ${ids.contextId}`,
+        `begin another in its context: leave out taskId, and send contextId ${contextId}`,
       );
-    const { selfApproval = false } = this.#options;
     const replies = repliesOf(message, await this.#rath.pending(name));
-    await giveReplies(this.#rath, name, replies, { who, selfApproval });
-    const live = this.#begin(name, ids, who, (signal) => this.#rath.resume(name, this.#module, { signal }));
-    return { name, live, run: session.fact.run };
+    await giveReplies(this.#rath, name, replies, sender);
   }
 
   /** Where a new task begins: at the end of the newest that is over in its context, or with nothing. */
-  async #context(contextId: string | undefined, who: Principal): Promise<Context> {
-    if (contextId === undefined) {
-      const base = this.#rath.start();
-      await this.#rath.save(base, contextName(who, base.id));
-      return { base, contextId: base.id };
+  async #context(given: string | undefined, who: Principal): Promise<Context> {
+    if (given !== undefined) {
+      const name = contextName(who, given);
+      if ((await (await this.#rath.store()).head(name)) !== undefined)
+        return { base: await this.#rath.load(name), contextId: given };
     }
-    const name = contextName(who, contextId);
-    if ((await (await this.#rath.store()).head(name)) === undefined)
-      throw new RpcError("INVALID_PARAMS", "There is no such context.", "leave out contextId to begin one");
-    return { base: await this.#rath.load(name), contextId };
+    const base = this.#rath.start();
+    const contextId = given ?? base.id;
+    await this.#rath.save(base, contextName(who, contextId));
+    return { base, contextId };
   }
 
-  #begin(name: string, ids: Ids, who: Principal, go: (signal: AbortSignal) => Promise<Session>): Live {
+  #begin(
+    name: string,
+    ids: Ids,
+    { who, run }: { readonly who: Principal; readonly run: string | undefined },
+    go: (signal: AbortSignal) => Promise<Session>,
+  ): Live {
     const controller = new AbortController();
+    const push = this.#push;
+    const unfollow = follow(this.#rath, { name, run }, (observation) => {
+      const update = updateIn(observation, ids);
+      if (update !== undefined) push?.send(name, update);
+    });
     const work = async (): Promise<void> => {
       try {
         await go(controller.signal).catch((error: unknown) => {
@@ -144,7 +188,10 @@ export class TaskServer {
         if (!["waiting", "open"].includes(statusOf(ended)))
           await store.save(ended, { name: contextName(who, ids.contextId), force: true });
       } finally {
+        unfollow();
         this.#live.delete(name);
+        if (push !== undefined)
+          for (const frame of endOf(await this.#task(name, ids, 0))) push.send(name, frame);
       }
     };
     const broken = (error: unknown): unknown => {
@@ -156,8 +203,8 @@ export class TaskServer {
     return live;
   }
 
-  async #find(taskId: unknown, who: Principal): Promise<Found> {
-    const name = taskName(who, String(taskId));
+  async #find(taskId: string, who: Principal): Promise<Found> {
+    const name = taskName(who, taskId);
     const live = this.#live.get(name);
     const known = (await (await this.#rath.store()).head(name)) !== undefined;
     const session = known ? await this.#rath.load(name) : undefined;
@@ -173,11 +220,13 @@ export class TaskServer {
     return { id: ids.taskId, contextId: ids.contextId, status: { state: "TASK_STATE_SUBMITTED", timestamp } };
   }
 
-  async #cancel(taskId: unknown, who: Principal): Promise<Json> {
+  async #cancel(taskId: string, who: Principal): Promise<Json> {
     const { name, ids, session } = await this.#find(taskId, who);
     const waits = session !== undefined && statusOf(session) === "waiting";
     const resume = (signal: AbortSignal) => this.#rath.resume(name, this.#module, { signal });
-    const live = this.#live.get(name) ?? (waits ? this.#begin(name, ids, who, resume) : undefined);
+    const live =
+      this.#live.get(name) ??
+      (waits ? this.#begin(name, ids, { who, run: session.fact.run }, resume) : undefined);
     live?.controller.abort(new Error(`${who} cancelled the task`));
     await live?.settled;
     const task = await this.#task(name, ids);
@@ -191,76 +240,41 @@ export class TaskServer {
   }
 
   async #list(params: Params, who: Principal): Promise<Json> {
-    const { contextId, status, pageSize = 50, pageToken, historyLength = 0 } = params;
-    const { includeArtifacts, statusTimestampAfter } = params;
-    const size = Number(pageSize);
-    if (!Number.isSafeInteger(size) || size < 1 || size > 100)
-      throw new RpcError("INVALID_PARAMS", "A page holds 1 to 100 tasks.", 'send "pageSize": 50');
     const names = await (await this.#rath.store()).names({ under: taskName(who, "") });
-    const found: A2aTask[] = [];
-    for (const { name } of names) {
-      const session = await this.#rath.load(name);
-      const ids = idsIn(session);
-      if (ids === undefined || (isText(contextId) && ids.contextId !== contextId)) continue;
-      const { artifacts, ...task } = await taskOf(this.#rath, session, ids, lengthOf(historyLength));
-      const { state, timestamp } = task.status;
-      if (isText(status) && status !== "TASK_STATE_UNSPECIFIED" && state !== status) continue;
-      if (isText(statusTimestampAfter) && Date.parse(timestamp) < Date.parse(statusTimestampAfter)) continue;
-      found.push({ ...task, ...(includeArtifacts === true && defined({ artifacts })) });
-    }
-    found.sort((one, other) => (keyOf(one) < keyOf(other) ? 1 : -1));
-    const after = isText(pageToken) ? found.filter((task) => keyOf(task) < pageToken) : found;
-    const tasks = after.slice(0, size);
-    const last = tasks.at(-1);
-    return {
-      tasks,
-      nextPageToken: after.length > size && last !== undefined ? keyOf(last) : "",
-      pageSize: tasks.length,
-      totalSize: found.length,
-    };
+    return listTasks(
+      this.#rath,
+      names.map(({ name }) => name),
+      params,
+    );
   }
 
   /** Tells what happens to a task, from how it is now to its end, or until it waits. */
-  async #stream(id: Json, name: string, live: Live, run: string | undefined): Promise<Response> {
+  async #stream({ id }: RpcCall, name: string, live: Live, run: string | undefined): Promise<Response> {
     const { ids } = live;
-    const { taskId, contextId } = ids;
+    const failed = (error: unknown): Frame => (id === undefined ? restErrorBody(error) : errorOf(id, error));
     const stream = new EventStream<Frame>(this.#options, live.controller, {
       late: () =>
-        errorOf(id, new RpcError("UNSUPPORTED_OPERATION", "The reader is too slow.", "use SubscribeToTask")),
+        failed(new RpcError("UNSUPPORTED_OPERATION", "The reader is too slow.", "use SubscribeToTask")),
     });
-    const send = (result: Frame): void => stream.send(resultOf(id, result));
-    const working = (timestamp: string, message?: Json): void => {
-      const status = { state: "TASK_STATE_WORKING", timestamp, ...defined({ message }) };
-      send({ statusUpdate: { taskId, contextId, status } });
-    };
+    const send = (frame: Frame): void => stream.send(id === undefined ? frame : resultOf(id, frame));
     // The first event is the state of the task; events that come meanwhile follow it.
-    const early: (() => void)[] = [];
+    const early: Frame[] = [];
     let telling = false;
     const unfollow = follow(this.#rath, { name, run }, (observation) => {
-      if (observation.kind === "delta") return;
-      const { session } = observation;
-      const { fact } = session;
-      const tell = (): void => {
-        if (fact.type === "run-start") working(fact.at);
-        if (fact.type !== "model-reply" || within(session) !== undefined) return;
-        const text = textOf(fact.content);
-        if (text !== "") working(fact.at, agentMessage(session.id, [{ text }], ids));
-      };
-      if (telling) tell();
-      else early.push(tell);
+      const frame = updateIn(observation, ids);
+      if (frame === undefined) return;
+      if (telling) send(frame);
+      else early.push(frame);
     });
     const work = async (): Promise<void> => {
       try {
         send({ task: await this.#task(name, ids) });
         telling = true;
-        for (const tell of early) tell();
+        for (const frame of early) send(frame);
         await over(live);
-        const { status, artifacts = [] } = await this.#task(name, ids, 0);
-        for (const artifact of artifacts)
-          send({ artifactUpdate: { taskId, contextId, artifact, append: false, lastChunk: true } });
-        send({ statusUpdate: { taskId, contextId, status } });
+        for (const frame of endOf(await this.#task(name, ids, 0))) send(frame);
       } catch (error) {
-        stream.send(errorOf(id, error));
+        stream.send(failed(error));
       } finally {
         unfollow();
         stream.end();
@@ -277,19 +291,6 @@ function taskName(who: Principal, taskId: string): string {
 
 function contextName(who: Principal, contextId: string): string {
   return `a2a/${encodeURIComponent(who)}/context/${encodeURIComponent(contextId)}`;
-}
-
-/** Newest first, and no two alike. */
-function keyOf({ status, id }: A2aTask): string {
-  return `${status.timestamp} ${id}`;
-}
-
-function lengthOf(value: unknown): number | undefined {
-  return Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined;
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 async function over({ settled }: Live): Promise<void> {

@@ -22,6 +22,15 @@ const STATES: { readonly [status in Status]: string } = {
   open: "TASK_STATE_WORKING",
 };
 
+/** The states that a task can be asked for by. */
+export const TASK_STATES: ReadonlySet<string> = new Set([
+  ...Object.values(STATES),
+  "TASK_STATE_UNSPECIFIED",
+  "TASK_STATE_SUBMITTED",
+  "TASK_STATE_REJECTED",
+  "TASK_STATE_AUTH_REQUIRED",
+]);
+
 export const TASK_NOTE = "a2a-task";
 
 export type Ids = { readonly taskId: string; readonly contextId: string };

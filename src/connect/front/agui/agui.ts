@@ -1,20 +1,19 @@
-import type { Awaited, Budget, Module, Rath, Sender } from "../../../runtime/index.js";
-import { CancelledError, mayAnswer, RunFailedError, statusOf } from "../../../runtime/index.js";
-import { type Failure, type Json, type Principal, type Session, warnOf } from "../../../session/index.js";
+import { randomUUID } from "node:crypto";
+import { type Budget, type Module, type Rath, statusOf } from "../../../runtime/index.js";
+import type { Json, Principal, Session } from "../../../session/index.js";
 import { defined, optionNames } from "../../../util/index.js";
 import { requireModule } from "../../../workflow/index.js";
+import { senderOf } from "../answer.js";
 import type { DoorOptions, Handler } from "../door.js";
-import { FrontError, jsonOf, RequestError, refusal, requireDoor, toldOf, whoSent } from "../door.js";
-import { EventStream, follow } from "../event-stream.js";
-import { type AguiEvent, mergedEvent } from "./event.js";
-import { type AguiInput, inputOf } from "./input.js";
-import { AguiTeller } from "./teller.js";
-import { opened, type Prepared } from "./thread.js";
+import { FrontError, jsonOf, RequestError, refusal, requireDoor } from "../door.js";
+import { AguiAnswer, type Reader } from "./answer.js";
+import { type AguiInput, idOf, inputOf } from "./input.js";
+import { foreign, looked, opened } from "./thread.js";
 
 export type AguiOptions = DoorOptions & {
   /** The name of the session of a thread. Default: `agui/<who>/<thread>`, so that nobody reaches into another's. */
   readonly name?: (threadId: string, who: Principal) => string;
-  /** The state that the front end receives when a run ends. Default: id, status and usage of the session. */
+  /** Our part of the state of the app, under `openrath`, when a run ends. Default: id, status and usage of the session. */
   readonly state?: (session: Session) => Json;
   /** The budget of each run. */
   readonly budget?: Budget;
@@ -23,10 +22,11 @@ export type AguiOptions = DoorOptions & {
 /**
  * A module behind the AG-UI protocol, version 1.0: `POST` a `RunAgentInput`, and read what happens as server-sent events.
  * A thread is a session under a name, a run of it a run. A question to a person ends the run with an interrupt; the next
- * request brings the answer in `resume`, and the run goes on.
+ * request brings the answer in `resume`, and the run goes on. `GET ?threadId=…`, and a `POST` without anything new, give the
+ * messages of a thread and attach to the answer that is under way.
  *
  * ```ts
- * const handler = agui(rath, assistant, { authorize: (request) => whoIs(request.headers.get("authorization")) });
+ * const handler = agui(rath, assistant, { principal: (request) => whoIs(request.headers.get("authorization")) });
  * const response = await handler(request);
  * ```
  *
@@ -38,34 +38,91 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
   for (const option of ["name", "state"] as const)
     if (options[option] !== undefined && typeof options[option] !== "function")
       throw new FrontError("agui", `its \`${option}\` must be a function`, `${option}: (…) => …`);
-  const busy = new Set<string>();
+  const { budget, state = stateOf } = options;
   return async (request) => {
     try {
-      if (request.method !== "POST")
-        throw new RequestError(405, "method-refused", "Only POST is answered here.", {
-          hint: "POST a RunAgentInput",
+      if (request.method !== "POST" && request.method !== "GET")
+        throw new RequestError(405, "method-refused", "Only GET and POST are answered here.", {
+          hint: "POST a RunAgentInput, or GET ?threadId=… to read a thread",
         });
-      const who = await whoSent(request, options);
-      if (who instanceof Response) return who;
-      const sender: Sender = { who, selfApproval: options.selfApproval === true };
-      const input = inputOf(await jsonOf(request, options));
-      const name = nameOf(input.threadId, who, options);
-      if (busy.has(name))
-        throw new RequestError(409, "thread-busy", "A run of this thread is under way.", {
-          hint: "wait until it is over",
-          data: { threadId: input.threadId },
-        });
-      busy.add(name);
-      try {
-        const prepared = await opened({ rath, module, name, ...sender, input, budget: options.budget });
-        return told(rath, name, sender, input, prepared, options, () => busy.delete(name));
-      } catch (error) {
-        busy.delete(name);
-        throw error;
-      }
+      const sender = await senderOf(request, options);
+      if (sender instanceof Response) return sender;
+      const input = request.method === "POST" ? inputOf(await jsonOf(request, options)) : undefined;
+      const { threadId, runId, parentRunId } = input ?? askedFor(request);
+      const reader: Reader = { threadId, runId, sender, ...defined({ parentRunId }) };
+      const name = nameOf(threadId, sender.who, options);
+      const given = { rath, module, name, budget, sender };
+      const begin = async (): Promise<AguiAnswer> => {
+        const prepared = await (input === undefined ? looked(given) : opened({ ...given, input }));
+        return new AguiAnswer({ rath, name, options: { ...options, state }, input, reader }, prepared);
+      };
+      return await answerFor(
+        rath,
+        name,
+        (current) => attached(current, reader, input),
+        async () => (await begun(rath, name, begin())).first,
+      );
     } catch (error) {
       return refusal(error);
     }
+  };
+}
+
+/** The answers that are prepared, or under way, in this process: those of a runtime by the names of its threads. */
+const answers = new WeakMap<Rath, Map<string, Promise<AguiAnswer>>>();
+
+/** Attaches to the answer of a thread that is under way, or begins one: nobody else can begin one in between. */
+async function answerFor(
+  rath: Rath,
+  name: string,
+  attach: (current: AguiAnswer) => Response,
+  begin: () => Promise<Response>,
+): Promise<Response> {
+  const next = (): Promise<AguiAnswer> | undefined => answers.get(rath)?.get(name);
+  for (let found = next(); found !== undefined; found = next()) {
+    const current = await found.catch(() => undefined);
+    if (current?.goes === true && next() === found) return attach(current);
+    await current?.over;
+  }
+  return begin();
+}
+
+/** Keeps an answer for others to attach to, for as long as its run goes. */
+async function begun(rath: Rath, name: string, beginning: Promise<AguiAnswer>): Promise<AguiAnswer> {
+  const all = answers.get(rath) ?? new Map<string, Promise<AguiAnswer>>();
+  answers.set(rath, all.set(name, beginning));
+  const over = (): void => {
+    if (all.get(name) === beginning) all.delete(name);
+  };
+  try {
+    const answer = await beginning;
+    if (answer.runs) answer.over.then(over, over);
+    else over();
+    return answer;
+  } catch (error) {
+    over();
+    throw error;
+  }
+}
+
+/** Attaches a reader to a run that goes. Messages that it brings are refused: it can send them afterwards. */
+function attached(current: AguiAnswer, reader: Reader, input: AguiInput | undefined): Response {
+  if (reader.sender.isKnown === false && current.reader.sender.isKnown !== false) throw foreign();
+  if (input === undefined || !current.isNews(input)) return current.read(reader, true);
+  const { threadId } = reader;
+  throw new RequestError(409, "thread-busy", "A run of this thread is under way.", {
+    hint: "wait until it is over; without new messages, or by GET, you can read it",
+    data: { threadId },
+  });
+}
+
+/** The thread that a GET asks for. */
+function askedFor(request: Request): Pick<AguiInput, "threadId" | "runId" | "parentRunId"> {
+  const { searchParams } = new URL(request.url);
+  const runId = searchParams.get("runId");
+  return {
+    threadId: idOf(searchParams.get("threadId"), "threadId"),
+    runId: runId === null ? randomUUID() : idOf(runId, "runId"),
   };
 }
 
@@ -74,68 +131,6 @@ const OPTIONS = optionNames<Omit<AguiOptions, keyof DoorOptions>>()("name state 
 function nameOf(threadId: string, who: Principal, { name }: AguiOptions): string {
   if (name !== undefined) return name(threadId, who);
   return `agui/${encodeURIComponent(who)}/${encodeURIComponent(threadId)}`;
-}
-
-/** Lets the run go and tells it while it does. It is nobody's to await: the reader may be gone long before it is over. */
-function told(
-  rath: Rath,
-  name: string,
-  sender: Sender,
-  input: AguiInput,
-  { run, go }: Prepared,
-  options: AguiOptions,
-  over: () => void,
-): Response {
-  const { state = stateOf } = options;
-  const controller = new AbortController();
-  const message = "The reader is too slow; the run goes on.";
-  const stream = new EventStream<AguiEvent>(options, controller, {
-    late: () => ({ type: "RUN_ERROR", message, code: "reader-late" }),
-    merge: mergedEvent,
-  });
-  const teller = new AguiTeller(input, (event) => stream.send(event));
-  teller.started();
-  const unfollow = follow(rath, { name, run }, (observation) => teller.hear(observation));
-  const work = async (): Promise<void> => {
-    try {
-      const session = await go(controller.signal);
-      teller.ended(session, await awaitedIn(rath, name, sender, session), state(session), "success");
-    } catch (error) {
-      const session = error instanceof CancelledError ? error.session : undefined;
-      if (session !== undefined) teller.ended(session, [], state(session), "cancelled");
-      else teller.failed(failureOf(error));
-    } finally {
-      unfollow();
-      over();
-      stream.end();
-    }
-  };
-  work().catch((error: unknown) => {
-    warnOf(error, "OPENRATH_FRONT");
-    stream.end();
-  });
-  return stream.response();
-}
-
-/** The open questions of a run that stopped. */
-async function awaitedIn(
-  rath: Rath,
-  name: string,
-  sender: Sender,
-  session: Session,
-): Promise<readonly (Awaited & { readonly mayAnswer: boolean })[]> {
-  if (statusOf(session) !== "waiting") return [];
-  const may = await mayAnswer(rath, name, sender);
-  const all = (await rath.pending(name)).map((one) => ({ ...one, mayAnswer: may(one) }));
-  const open = all.filter(({ answered }) => !answered);
-  return open.length > 0 ? open : all;
-}
-
-/** The failure of a run is on the record and may be shown to the sender; other errors are the server's own. */
-function failureOf(error: unknown): Pick<Failure, "message" | "code"> {
-  if (!(error instanceof RunFailedError)) return toldOf(error).told;
-  const { message = error.message, code } = Object(error.data.error) as Partial<Failure>;
-  return { message, ...defined({ code }) };
 }
 
 function stateOf(session: Session): Json {

@@ -1,5 +1,5 @@
 import { type Awaited, detailsOf } from "../../../runtime/index.js";
-import type { FactId, Json, Session } from "../../../session/index.js";
+import type { FactId, Json } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { replySchema } from "../answer.js";
 
@@ -17,7 +17,8 @@ export type AguiEventType =
   | `${"TEXT" | "REASONING"}_MESSAGE_${"START" | "CONTENT" | "END"}`
   | `REASONING_${"START" | "END"}`
   | `TOOL_CALL_${"START" | "ARGS" | "END" | "RESULT"}`
-  | "STATE_SNAPSHOT"
+  | `${"STATE" | "MESSAGES"}_SNAPSHOT`
+  | "STATE_DELTA"
   | "CUSTOM";
 
 /** Two pieces of one message as one piece: what a slow reader gets instead of both. */
@@ -31,11 +32,10 @@ export function mergedEvent(earlier: AguiEvent, later: AguiEvent): AguiEvent | u
 /**
  * Something that is awaited, as an interrupt: its id names exactly what is shown.
  *
+ * @param call the tool call that it is about
  * @param mayAnswer whether the reader is one of those who may answer it
  */
-export function interruptOf(one: Awaited, session: Session, mayAnswer: boolean): Json {
-  const call =
-    one.type === "approval-ask" ? callOf(session, one.id) : one.doubt === true ? one.id : undefined;
+export function interruptOf(one: Awaited, call: FactId | undefined, mayAnswer: boolean): Json {
   return {
     id: one.id,
     reason: one.doubt === true ? "in-doubt" : (REASONS[one.type] ?? one.type),
@@ -50,10 +50,3 @@ const REASONS: { readonly [type: string]: string } = {
   "signal-await": "input_required",
   "timer-set": "timer",
 };
-
-/** The tool call that an approval is of. */
-function callOf(session: Session, ask: FactId): FactId | undefined {
-  for (const { id, fact } of session.history())
-    if (id === ask) return fact.type === "approval-ask" ? fact.of : undefined;
-  return undefined;
-}

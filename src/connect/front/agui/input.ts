@@ -1,6 +1,8 @@
-import type { Content, Json, Part } from "../../../session/index.js";
+import { type Content, type Json, type Part, RathError } from "../../../session/index.js";
 import { isObject } from "../../../util/index.js";
 import { RequestError } from "../door.js";
+import { type FrontContext, type FrontTool, frontTool } from "./front-tool.js";
+import { withoutOwn } from "./state.js";
 
 /** The request of a front end: the AG-UI `RunAgentInput`, as far as it is used here. */
 export type AguiInput = {
@@ -14,8 +16,18 @@ export type AguiInput = {
     readonly status: "resolved" | "cancelled";
     readonly payload?: Json;
   }[];
-  /** Offers of the front end that our agents do not use. */
-  readonly unused: { readonly tools?: readonly string[]; readonly context?: readonly string[] };
+  /** The results of tools that the front end ran. */
+  readonly results: readonly FrontResult[];
+  /** The state of the app; undefined where the request has none. */
+  readonly state: Json | undefined;
+  readonly tools: readonly FrontTool[];
+  readonly context: readonly FrontContext[];
+};
+
+export type FrontResult = {
+  readonly toolCallId: string;
+  readonly content: string;
+  readonly error?: string;
 };
 
 const LONGEST_ID = 256;
@@ -25,7 +37,7 @@ type Fields = { readonly [field: string]: unknown };
 /** Checks what came from outside. */
 export function inputOf(body: unknown): AguiInput {
   const fields = fieldsOf(body, "the request");
-  const { parentRunId } = fields;
+  const { parentRunId, state } = fields;
   const messages = listOf(fields.messages, "messages");
   const resume = fields.resume === undefined ? [] : listOf(fields.resume, "resume");
   const tools = fields.tools === undefined ? [] : listOf(fields.tools, "tools");
@@ -51,15 +63,49 @@ export function inputOf(body: unknown): AguiInput {
         ...(payload !== undefined && { payload: payload as Json }),
       };
     }),
-    unused: {
-      ...(tools.length > 0 && {
-        tools: tools.map((tool, place) => String(fieldsOf(tool, `tools[${place}]`).name)),
-      }),
-      ...(context.length > 0 && {
-        context: context.map((one, place) => String(fieldsOf(one, `context[${place}]`).description)),
-      }),
-    },
+    results: messages.flatMap((message, place) => {
+      const where = `messages[${place}]`;
+      const { role, toolCallId, content, error } = fieldsOf(message, where);
+      if (role !== "tool") return [];
+      const text = typeof content === "string" ? content : JSON.stringify(content ?? null);
+      return [
+        {
+          toolCallId: idOf(toolCallId, `${where}.toolCallId`),
+          content: text,
+          ...(typeof error === "string" && { error }),
+        },
+      ];
+    }),
+    state: state === undefined || state === null ? undefined : withoutOwn(state as Json),
+    tools: toolsOf(tools),
+    context: context.map((one, place) => {
+      const { description, value } = fieldsOf(one, `context[${place}]`);
+      return { description: String(description), value: String(value) };
+    }),
   };
+}
+
+/** The tools that a front end offers. One that an agent could not call is refused before anything is done. */
+function toolsOf(tools: readonly unknown[]): readonly FrontTool[] {
+  const names = new Set<string>();
+  return tools.map((given, place) => {
+    const where = `tools[${place}]`;
+    const { name, description, parameters } = fieldsOf(given, where);
+    const offered: FrontTool = {
+      name: idOf(name, `${where}.name`),
+      description: typeof description === "string" ? description : "",
+      parameters: isObject(parameters) ? (parameters as Json) : { type: "object" },
+    };
+    if (names.has(offered.name)) throw broken(where, "has the name of another");
+    names.add(offered.name);
+    try {
+      frontTool(offered);
+    } catch (error) {
+      if (!(error instanceof RathError)) throw error;
+      throw broken(where, `cannot be called by a model (${error.code})`);
+    }
+    return offered;
+  });
 }
 
 function contentOf(content: unknown, where: string): Content {
@@ -98,7 +144,7 @@ function listOf(value: unknown, where: string): readonly unknown[] {
   throw broken(where, "is not a list");
 }
 
-function idOf(value: unknown, where: string): string {
+export function idOf(value: unknown, where: string): string {
   if (typeof value === "string" && value !== "" && value.length <= LONGEST_ID && value.isWellFormed())
     return value;
   throw broken(where, `is not a text of 1 to ${LONGEST_ID} characters`);

@@ -1,11 +1,13 @@
 import { within } from "../../../agent/index.js";
 import { textOf } from "../../../agent/model/index.js";
-import type { Awaited, Observation } from "../../../runtime/index.js";
-import type { FactId, FactOf, Failure, Json, Part, Session, Usage } from "../../../session/index.js";
+import type { Observation } from "../../../runtime/index.js";
+import type { FactId, FactOf, Json, Part, Session, Usage } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { addedUsage } from "../../format/fields.js";
-import { AGUI_VERSION, type AguiEvent, interruptOf } from "./event.js";
-import type { AguiInput } from "./input.js";
+import type { AguiEvent } from "./event.js";
+import { outcomeText, replyBefore } from "./messages.js";
+import { type PatchOperation, patched } from "./patch.js";
+import { patchIn } from "./state.js";
 
 /** A message that is being told, or that was. */
 type Told = { readonly id: string; readonly subagent: FactId | undefined; readonly reasoning: boolean };
@@ -16,8 +18,11 @@ type Step = { readonly name: string; readonly subagent: FactId | undefined };
  * things: a tool call and a message have the ids of the facts that they are.
  */
 export class AguiTeller {
+  /** The state of the app, with the patches of agents. */
+  state: Json;
   readonly #send: (event: AguiEvent) => void;
-  readonly #input: AguiInput;
+  /** The calls whose results came from the front end, which has them. */
+  readonly #known: ReadonlySet<FactId>;
   readonly #open = new Map<string, Told>();
   readonly #steps = new Map<FactId, Step>();
   readonly #subagents = new Map<FactId, FactId>();
@@ -26,18 +31,14 @@ export class AguiTeller {
   readonly #streamed = new Set<string>();
   readonly #usage = new Map<string, Required<Usage>>();
 
-  constructor(input: AguiInput, send: (event: AguiEvent) => void) {
-    this.#input = input;
+  /**
+   * @param state the state of the app before
+   * @param known the calls whose results the front end brought itself
+   */
+  constructor(state: Json, known: ReadonlySet<FactId>, send: (event: AguiEvent) => void) {
+    this.state = state;
+    this.#known = known;
     this.#send = send;
-  }
-
-  started(): void {
-    const { threadId, runId, parentRunId, unused } = this.#input;
-    const protocolVersion = AGUI_VERSION;
-    this.#send({ type: "RUN_STARTED", threadId, runId, protocolVersion, ...defined({ parentRunId }) });
-    // Says why a tool of the front end is never called.
-    if (Object.keys(unused).length > 0)
-      this.#send({ type: "CUSTOM", name: "openrath.unused", value: unused });
   }
 
   hear(observation: Observation): void {
@@ -45,31 +46,29 @@ export class AguiTeller {
     else this.#fact(observation.session);
   }
 
-  /** The run is over, or waits for what `awaited` says. */
-  ended(
-    session: Session,
-    awaited: readonly (Awaited & { readonly mayAnswer: boolean })[],
-    state: Json,
-    outcome: "success" | "cancelled",
-  ): void {
-    this.#closeAll(awaited.length > 0);
-    this.#send({ type: "STATE_SNAPSHOT", snapshot: state });
-    this.#send({
-      type: "RUN_FINISHED",
-      threadId: this.#input.threadId,
-      runId: this.#input.runId,
-      outcome:
-        awaited.length === 0
-          ? { type: outcome }
-          : { type: "interrupt", interrupts: awaited.map((one) => interruptOf(one, session, one.mayAnswer)) },
-      usage: this.#tokens(),
-      metadata: { openrath: { session: session.id, run: session.fact.run ?? null } },
-    });
+  /** Ends whatever was begun: the run is over, or waits. */
+  close(waiting: boolean): void {
+    for (const { id } of [...this.#open.values()]) this.#closeMessage(id);
+    for (const enter of [...this.#steps.keys()].reverse()) this.#stepOut(enter);
+    for (const fork of [...this.#subagents.keys()].reverse()) {
+      this.#subagents.delete(fork);
+      this.#send(
+        waiting
+          ? { type: "SUBAGENT_FINISHED", subagentRunId: fork, outcome: { type: "suspended" } }
+          : { type: "SUBAGENT_ERROR", subagentRunId: fork, message: "It was cut off." },
+      );
+    }
   }
 
-  failed({ message, code }: Pick<Failure, "message" | "code">): void {
-    this.#closeAll(false);
-    this.#send({ type: "RUN_ERROR", message, ...defined({ code }), usage: this.#tokens() });
+  get usage(): Json {
+    return [...this.#usage].map(([model, { input, output, cached, reasoning }]) => ({
+      model,
+      inputTokens: input,
+      outputTokens: output,
+      totalTokens: input + output,
+      ...(cached > 0 && { cachedInputTokens: cached }),
+      ...(reasoning > 0 && { reasoningTokens: reasoning }),
+    }));
   }
 
   #piece(request: Session, delta: Json): void {
@@ -118,6 +117,9 @@ export class AguiTeller {
       case "model-failure":
         this.#closeReply(fact.of);
         return;
+      case "note":
+        this.#patch(patchIn(fact));
+        return;
       case "tool-call":
         this.#call(session, fact, this.#enter(session));
         return;
@@ -126,6 +128,15 @@ export class AguiTeller {
         this.#result(session, fact, this.#enter(session));
         return;
     }
+  }
+
+  #patch(patch: readonly PatchOperation[] | undefined): void {
+    const next = patch === undefined ? undefined : patched(this.state, patch);
+    if (patch === undefined || next === undefined || "fault" in next) return;
+    this.state = next.value;
+    // A patch of the whole is told as the whole.
+    if (patch.some(({ path }) => path === "")) this.#send({ type: "STATE_SNAPSHOT", snapshot: next.value });
+    else this.#send({ type: "STATE_DELTA", delta: patch as unknown as Json });
   }
 
   #reply(fact: FactOf<"model-reply">, session: Session, subagent: FactId | undefined): void {
@@ -159,17 +170,15 @@ export class AguiTeller {
     subagent: FactId | undefined,
   ): void {
     for (const [fork, call] of this.#subagents) if (call === fact.of) this.#leave(fork, fact);
-    const failed = fact.type === "tool-failure";
-    const { name, message, code } = failed ? fact.error : ({} as Partial<Failure>);
-    const output = failed ? { error: { name, message, code } } : fact.output;
+    if (this.#known.has(fact.of)) return;
     this.#send({
       type: "TOOL_CALL_RESULT",
       messageId: session.id,
       toolCallId: fact.of,
-      content: typeof output === "string" ? output : JSON.stringify(output),
+      content: outcomeText(fact),
       role: "tool",
       ...subagentField(subagent),
-      ...(failed && { metadata: { openrath: { failed: true } } }),
+      ...(fact.type === "tool-failure" && { metadata: { openrath: { failed: true } } }),
     });
   }
 
@@ -264,19 +273,6 @@ export class AguiTeller {
       if (step.subagent === subagent) this.#stepOut(enter);
   }
 
-  #closeAll(waiting: boolean): void {
-    for (const { id } of [...this.#open.values()]) this.#closeMessage(id);
-    for (const enter of [...this.#steps.keys()].reverse()) this.#stepOut(enter);
-    for (const fork of [...this.#subagents.keys()].reverse()) {
-      this.#subagents.delete(fork);
-      this.#send(
-        waiting
-          ? { type: "SUBAGENT_FINISHED", subagentRunId: fork, outcome: { type: "suspended" } }
-          : { type: "SUBAGENT_ERROR", subagentRunId: fork, message: "It was cut off." },
-      );
-    }
-  }
-
   #idOf(request: FactId): string {
     const tries = this.#tries.get(request) ?? 0;
     return tries === 0 ? request : `${request}-${tries + 1}`;
@@ -286,30 +282,10 @@ export class AguiTeller {
     const name = model ?? modelOf(session, of);
     this.#usage.set(name, addedUsage(this.#usage.get(name), usage));
   }
-
-  #tokens(): Json {
-    return [...this.#usage].map(([model, { input, output, cached, reasoning }]) => ({
-      model,
-      inputTokens: input,
-      outputTokens: output,
-      totalTokens: input + output,
-      ...(cached > 0 && { cachedInputTokens: cached }),
-      ...(reasoning > 0 && { reasoningTokens: reasoning }),
-    }));
-  }
 }
 
 function subagentField(subagentRunId: FactId | undefined): { readonly subagentRunId?: string } {
   return defined({ subagentRunId });
-}
-
-/** The model call whose reply asked for a tool call. */
-function replyBefore(call: Session): FactId | undefined {
-  for (let node = call.parents[0]; node !== undefined; node = node.parents[0]) {
-    if (node.fact.type === "model-reply") return node.fact.of;
-    if (node.fact.type !== "tool-call") return undefined;
-  }
-  return undefined;
 }
 
 function modelOf(reply: Session, of: FactId): string {

@@ -1,14 +1,28 @@
-import { type Budget, type Module, type Rath, type Sender, statusOf } from "../../../runtime/index.js";
-import type { Principal, Session, View } from "../../../session/index.js";
-import { giveReplies, isAnswerable } from "../answer.js";
+import {
+  type Awaited,
+  type Budget,
+  canonical,
+  type Module,
+  type Rath,
+  statusOf,
+} from "../../../runtime/index.js";
+import type { FactId, Json, Principal, Session, View } from "../../../session/index.js";
+import { type FrontSender, giveReplies, isAnswerable, isRequester, type Reply } from "../answer.js";
 import { RequestError } from "../door.js";
+import { callsOf, frontContext, isFrontCall, offerView } from "./front-tool.js";
 import type { AguiInput } from "./input.js";
+import { RUN_NOTE } from "./messages.js";
+import { APP_NOTE, appState } from "./state.js";
 
-/** The result of a request: a run that begins, or one that goes on. */
+/** The result of a request: a run that begins, one that goes on, or nothing to do but to tell what there is. */
 export type Prepared = {
+  /** The session before this request, with the messages that it brings. */
+  readonly before: Session;
+  /** Whether the sender has nothing to say, and reads what there is. */
+  readonly isLate: boolean;
   /** The nonce of a run that goes on. */
-  readonly run: string | undefined;
-  readonly go: (signal: AbortSignal) => Promise<Session>;
+  readonly run?: string | undefined;
+  readonly go?: (signal: AbortSignal, said: (session: Session) => void) => Promise<Session>;
 };
 
 type Given = {
@@ -17,9 +31,8 @@ type Given = {
   readonly name: string;
   readonly input: AguiInput;
   readonly budget: Budget | undefined;
-} & Sender;
-
-const NOTE = "agui-run";
+  readonly sender: FrontSender;
+};
 
 /**
  * Finds the session of a thread, takes in what is new, and says what to do. Whatever is wrong with the request is found
@@ -32,80 +45,176 @@ export async function opened(given: Given): Promise<Prepared> {
     requireNoAnswers(input);
     return begun(given, rath.start(), input.messages);
   }
-  const session = await rath.load(name);
+  const session = await loaded(given);
   const { runs, messages } = session.view(threadView);
-  if (runs.includes(input.runId))
-    throw conflict("run-known", "There is a run of this id already", input.runId);
   const fresh = input.messages.filter(({ id }) => !messages.includes(id));
+  const isKnown = runs.includes(input.runId);
+  if (isKnown && (fresh.length > 0 || input.resume.length > 0))
+    throw conflict("run-known", "There is a run of this id already", input.runId);
   const status = statusOf(session);
   if (status === "waiting") return answered(given, session, fresh);
   requireNoAnswers(input);
   if (status === "open") return continued(given, session, fresh);
-  if (status === "finished" && fresh.length === 0)
-    throw conflict("nothing-new", "The thread has heard all of these messages", input.threadId);
-  return begun(given, session, fresh);
+  const isDone = status === "finished" || isKnown;
+  return isDone && fresh.length === 0 ? { before: session, isLate: true } : begun(given, session, fresh);
+}
+
+/** A thread to read: nothing is said and nothing is answered. A run that was cut off, or that has its answers, goes on. */
+export async function looked(given: Omit<Given, "input">): Promise<Prepared> {
+  const { rath, name } = given;
+  if ((await (await rath.store()).head(name)) === undefined) return { before: rath.start(), isLate: true };
+  const session = await loaded(given);
+  const status = statusOf(session);
+  if (status === "open") return continued(given, session, []);
+  if (status === "waiting" && isDue(await rath.pending(name))) return continued(given, session, []);
+  return { before: session, isLate: true };
+}
+
+/** The session of a thread. Where nobody says who senders are, threads of known people are out of reach. */
+async function loaded({ rath, name, sender }: Omit<Given, "input">): Promise<Session> {
+  const session = await rath.load(name);
+  if (sender.isKnown !== false || isRequester(session, sender.who)) return session;
+  throw foreign();
+}
+
+export function foreign(): RequestError {
+  return new RequestError(403, "forbidden", "This thread belongs to somebody else.", {
+    hint: 'the server says who sends a request: { principal: (request) => "user:ada" }',
+  });
 }
 
 /** A run on what was there, with what is new. Which request it was for is on the record before it. */
 function begun(given: Given, session: Session, fresh: AguiInput["messages"]): Prepared {
-  const { rath, module, name, who, budget } = given;
-  const told = saying(given, session, fresh, who);
+  const { rath, module, name, sender, budget } = given;
+  const told = saying(given, session, fresh, sender.who);
   return {
-    run: undefined,
+    before: told,
+    isLate: fresh.length === 0,
     go: (signal) =>
-      rath.run(module, told, { name, signal, by: who, ...(budget !== undefined && { budget }) }),
+      rath.run(module, told, { name, signal, by: sender.who, ...(budget !== undefined && { budget }) }),
   };
 }
 
 function saying({ input }: Given, session: Session, fresh: AguiInput["messages"], by: Principal): Session {
-  const { threadId, runId, parentRunId } = input;
-  let told = session.append({
+  const { threadId, runId, parentRunId, context } = input;
+  const isNews =
+    canonical(context as unknown as Json) !== canonical(frontContext(session) as unknown as Json);
+  const tells = isNews && context.length > 0;
+  let told = keeping(input, session, by).append({
     type: "note",
-    kind: NOTE,
+    kind: RUN_NOTE,
     threadId,
     runId,
     ...(parentRunId !== undefined && { parentRunId }),
     messages: fresh.map(({ id }) => id),
+    ...(tells && { told: true }),
     by: "runtime",
   });
+  if (tells)
+    told = told.say(
+      `The app shows:\n${context.map(({ description, value }) => `${description}: ${value}`).join("\n")}`,
+      { by },
+    );
   for (const { content } of fresh) told = told.say(content, { by });
   return told;
 }
 
+/** Keeps what the front end sent of its app, where it is new. */
+function keeping({ state, tools, context }: AguiInput, session: Session, by: Principal): Session {
+  const was: { readonly [field: string]: unknown } = { state: appState(session), ...session.view(offerView) };
+  const news = Object.entries({ state, tools, context }).filter(
+    ([field, value]) => value !== undefined && canonical(value as Json) !== canonical(was[field] as Json),
+  );
+  if (news.length === 0) return session;
+  return session.append({ type: "note", kind: APP_NOTE, ...(Object.fromEntries(news) as object), by });
+}
+
 /**
- * A run that waits goes on with the answers, of this request or of others. New messages are said after it: front ends send
- * all that they know with every request, also what they were refused before.
+ * A run that waits goes on with the answers, of this request or of others. Somebody who goes on speaking withdraws their
+ * requests for approval. Other questions are answered first: new messages are said after them, since front ends send all that
+ * they know with every request.
  */
 async function answered(given: Given, session: Session, fresh: AguiInput["messages"]): Promise<Prepared> {
-  const { rath, name, input } = given;
+  const { rath, name, input, sender } = given;
   const pending = await rath.pending(name);
-  const open = pending.filter((one) => !one.answered);
-  if (fresh.length > 0 && input.resume.length === 0 && open.length > 0)
-    throw new RequestError(409, "work-pending", "The thread waits for an answer, not for a message.", {
-      hint: "answer its interrupts first, in `resume`, or wait until those who may have answered",
-      data: { interrupts: open.filter(isAnswerable).map(({ id, what }) => ({ id, what })) },
-    });
-  const replies = input.resume.flatMap(({ interruptId, status, payload }) => {
-    if (status === "resolved") return [{ of: interruptId, value: payload ?? null }];
-    // A cancelled approval is a rejection; a cancelled question stays open.
-    const asked = pending.find(({ id }) => id === interruptId);
-    return asked?.type === "approval-ask"
-      ? [{ of: interruptId, value: { approved: false, why: "nobody decided: it was cancelled" } }]
-      : [];
+  const open = new Map(pending.filter((one) => !one.answered).map((one) => [one.id, one]));
+  const mine = isRequester(session, sender.who);
+  const withdrawn = new Map<FactId, string>();
+  const replies: Reply[] = [...resultsIn(session, open, input)];
+  for (const { interruptId, status, payload } of input.resume) {
+    if (status === "resolved") replies.push({ of: interruptId, value: payload ?? null });
+    // A cancelled approval is withdrawn by its requester and rejected by others; a cancelled question stays open.
+    else if (open.get(interruptId)?.type !== "approval-ask") continue;
+    else if (mine) withdrawn.set(interruptId, "nobody decided: it was cancelled");
+    else
+      replies.push({ of: interruptId, value: { approved: false, why: "nobody decided: it was cancelled" } });
+  }
+  const taken = new Set([...replies.map(({ of }) => of), ...withdrawn.keys()]);
+  const left = [...open.values()].filter(({ id }) => !taken.has(id));
+  if (fresh.length > 0) {
+    if (!mine || left.some(({ type }) => type !== "approval-ask")) requireNothingOpen(left);
+    const said = fresh.flatMap(({ content }) => (typeof content === "string" ? [content] : [])).join(" ");
+    for (const { id } of left) withdrawn.set(id, `${sender.who} withdrew the request and said: ${said}`);
+  }
+  await giveReplies(rath, name, replies, sender);
+  for (const [ask, why] of withdrawn) await rath.withdraw(name, { by: sender.who, ask, why });
+  const isMoved = taken.size > 0 || withdrawn.size > 0 || isDue(pending);
+  if (!isMoved) return { before: session, isLate: true };
+  return { ...continued(given, session, fresh), isLate: taken.size === 0 && fresh.length === 0 };
+}
+
+/** Whether a run that waits may go on: there is an answer, or a time may have passed. */
+function isDue(pending: readonly Awaited[]): boolean {
+  return (
+    pending.length === 0 ||
+    pending.some(({ answered, type, expires }) => answered || type === "timer-set" || expires !== undefined)
+  );
+}
+
+/** The results that a front end brings of the calls that wait for it. */
+function resultsIn(
+  session: Session,
+  open: ReadonlyMap<FactId, Awaited>,
+  { results }: AguiInput,
+): readonly Reply[] {
+  if (results.length === 0) return [];
+  return [...callsOf(session, [...open.keys()])].flatMap(([of, call]) => {
+    const result = isFrontCall(call)
+      ? results.findLast(({ toolCallId }) => toolCallId === call.id)
+      : undefined;
+    if (result === undefined) return [];
+    const { content, error } = result;
+    const value: Json =
+      error === undefined ? { approved: false, instead: content } : { approved: false, why: error };
+    return [{ of, value }];
   });
-  await giveReplies(rath, name, replies, given);
-  return continued(given, session, fresh);
+}
+
+function requireNothingOpen(left: readonly Awaited[]): void {
+  if (left.length === 0) return;
+  throw new RequestError(409, "work-pending", "The thread waits for an answer, not for a message.", {
+    hint: "answer its interrupts first, in `resume`, or wait until those who may have answered",
+    data: { interrupts: left.filter(isAnswerable).map(({ id, what }) => ({ id, what })) },
+  });
 }
 
 /** A run that waited, or was cut off by a crash of the server, is brought to its end before anything new is said. */
-function continued(given: Given, session: Session, fresh: AguiInput["messages"]): Prepared {
-  const { rath, module, name } = given;
+function continued(
+  given: Omit<Given, "input"> & { readonly input?: AguiInput },
+  session: Session,
+  fresh: AguiInput["messages"],
+): Prepared {
+  const { rath, module, name, input } = given;
   return {
+    before: session,
+    isLate: fresh.length === 0,
     run: session.fact.run,
-    go: async (signal) => {
+    go: async (signal, said) => {
       const ended = await rath.resume(name, module, { signal });
-      if (fresh.length === 0 || statusOf(ended) === "waiting") return ended;
-      return begun(given, await rath.load(name), fresh).go(signal);
+      if (input === undefined || fresh.length === 0 || statusOf(ended) === "waiting") return ended;
+      const { before, go } = begun({ ...given, input }, await rath.load(name), fresh);
+      said(before);
+      return (go as NonNullable<Prepared["go"]>)(signal, said);
     },
   };
 }
@@ -121,11 +230,16 @@ function conflict(code: string, message: string, id: string): RequestError {
   });
 }
 
+/** The ids of the messages that a thread has taken in. */
+export function heardIn(session: Session): readonly string[] {
+  return session.view(threadView).messages;
+}
+
 /** The requests that a thread has taken in: runs, and messages by the ids that the front end gave them. */
 const threadView: View<{ readonly runs: readonly string[]; readonly messages: readonly string[] }> = {
   start: { runs: [], messages: [] },
   step(known, fact) {
-    if (fact.type !== "note" || fact.kind !== NOTE) return known;
+    if (fact.type !== "note" || fact.kind !== RUN_NOTE) return known;
     return {
       runs: [...known.runs, String(fact.runId)],
       messages: [...known.messages, ...(fact.messages as readonly string[])],

@@ -8,26 +8,26 @@ import { FrontError, jsonOf, RequestError, refusal, requireDoor, whoSent } from 
 import { Chat } from "./chat.js";
 import { idOf } from "./input.js";
 
-export type ApprovalsOptions = DoorOptions & {
+export type UiApprovalsOptions = DoorOptions & {
   /** Which names it is about: those that begin with this. Default `ui/`: the chats of `uiStream`. */
   readonly under?: string;
 };
 
 /** A request for approval, and the chat that it comes from. */
-export type AwaitedApproval = Awaited & { readonly chat: string };
+export type UiAwaited = Awaited & { readonly chat: string };
 
-const OPTIONS = optionNames<Omit<ApprovalsOptions, keyof DoorOptions>>()("under");
+const OPTIONS = optionNames<Omit<UiApprovalsOptions, keyof DoorOptions>>()("under");
 
 /**
  * The approvers' side of `uiStream`: `GET` lists what waits for the sender, and `POST { chat, of, value }` answers it, as
  * `{ approved: true }` or `{ approved: false, why }`. The run then goes on in this process.
  */
-export function approvals(rath: Rath, module: Module, options: ApprovalsOptions): Handler {
-  requireModule(module, "approvals");
-  requireDoor("approvals", options, OPTIONS);
+export function uiApprovals(rath: Rath, module: Module, options: UiApprovalsOptions): Handler {
+  requireModule(module, "uiApprovals");
+  requireDoor("uiApprovals", options, OPTIONS);
   const { under = "ui/", selfApproval = false } = options;
   if (typeof under !== "string")
-    throw new FrontError("approvals", "its `under` must be a text", 'under: "ui/"');
+    throw new FrontError("uiApprovals", "its `under` must be a text", 'under: "ui/"');
   return async (request) => {
     try {
       const who = await whoSent(request, options);
@@ -61,8 +61,8 @@ async function waitingFor(
   rath: Rath,
   sender: { readonly who: Principal; readonly selfApproval: boolean },
   under: string,
-): Promise<readonly AwaitedApproval[]> {
-  const waiting: AwaitedApproval[] = [];
+): Promise<readonly UiAwaited[]> {
+  const waiting: UiAwaited[] = [];
   for (const { name, waiting: isWaiting } of await rath.unfinished()) {
     if (!isWaiting || !name.startsWith(under)) continue;
     const may = await mayAnswer(rath, name, sender);

@@ -10,7 +10,7 @@ import { simulated } from "../../../agent/model/scripted.js";
 import { tool } from "../../../agent/tool/index.js";
 import { type Module, statusOf } from "../../../runtime/index.js";
 import { rathOf } from "../../../runtime/testing/rath.js";
-import { approvals, type Handler, serve, type UiVersion, uiStream } from "./index.js";
+import { type Handler, serve, type UiVersion, uiApprovals, uiStream } from "./index.js";
 import { versions } from "./testing/client.js";
 
 const program = process.env.OPENRATH_CHROMIUM ?? "chromium";
@@ -34,7 +34,7 @@ it.for(versions)(
     const rath = rathOf();
     const { module, go, paid } = clerk();
     const chat = uiStream(rath, module, { principal: () => "user:ada", version });
-    const staff = approvals(rath, module, { principal: () => "user:boss" });
+    const staff = uiApprovals(rath, module, { principal: () => "user:boss" });
     const script = await bundled(version);
     const { url, close } = await serve(pageOr(chat, script));
     onTestFinished(close);

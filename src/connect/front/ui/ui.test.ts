@@ -6,7 +6,7 @@ import { askPerson, tool } from "../../../agent/tool/index.js";
 import { type Module, type Rath, statusOf } from "../../../runtime/index.js";
 import { rathOf, storeOf, urlOf } from "../../../runtime/testing/rath.js";
 import type { Json, Principal } from "../../../session/index.js";
-import { approvals, type Handler, type UiOptions, uiStream } from "./index.js";
+import { type Handler, type UiOptions, uiApprovals, uiStream } from "./index.js";
 import { apiOf, clientOf, shapeOf, textIn, versions } from "./testing/client.js";
 
 const principal = (request: Request): Principal | Response => {
@@ -175,7 +175,7 @@ describe("uiStream", () => {
       expect(client.error?.message).toContain("answer-refused");
       expect((await handler(get("c1/stream"))).status).toBe(204);
 
-      const staff = approvals(rath, module, { principal: () => "user:boss" });
+      const staff = uiApprovals(rath, module, { principal: () => "user:boss" });
       const list = (await (await staff(get(""))).json()) as { chat: string; id: string }[];
       expect(list).toMatchObject([{ chat: NAME, id: awaited?.id, shown: { tool: "pay" } }]);
       const word = { chat: NAME, of: list[0]?.id, value: { approved: true } };
@@ -378,8 +378,8 @@ describe("uiStream", () => {
     expect((await handler(nobody)).status).toBe(401);
     expect(paid()).toBe(0);
     expect(() => uiStream(rath, module, {})).toThrow("nobody says who may come in");
-    expect(() => approvals(rath, module, {})).toThrow("nobody says who may come in");
-    const staff = approvals(rath, module, { principal });
+    expect(() => uiApprovals(rath, module, {})).toThrow("nobody says who may come in");
+    const staff = uiApprovals(rath, module, { principal });
     expect(await (await staff(get("", "ada"))).json()).toEqual([]);
     expect((await staff(posted({ chat: NAME, of, value: { approved: true } }))).status).toBe(409);
     expect([...(await rath.load(NAME)).history()][0]?.fact.by).toBe("user:ada");
