@@ -161,7 +161,7 @@ class Teller {
     }
   }
 
-  /** What has no result: it may have happened all the same. */
+  /** Reports calls without a result: they may have happened all the same. */
   end(foreign: Foreign): void {
     for (const { call, name } of this.#open.values())
       foreign.warnings.add(`the call ${call} of ${name} has no result: whether it happened is unknown.`);
@@ -295,7 +295,7 @@ function readLog(foreign: Foreign): Imported {
   return trunk.imported(nameOf(foreign.source.name));
 }
 
-/** A message of a prompt, in OpenAI's chat format. What the model itself said is known from its answers. */
+/** A message of a prompt, in OpenAI's chat format. Answers of the model are known from its own lines. */
 function promptOf(arrival: Arrival, message: Fields): void {
   const role = own(message, "role");
   const name = textIn(message, "name");
