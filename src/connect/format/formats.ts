@@ -13,6 +13,8 @@ const readers: { readonly [name: string]: () => Promise<ImportFormat> } = {
   "tau-bench": async () => (await import("./tau-bench/read.js")).tauBench,
   otel: async () => (await import("./otel/read.js")).otelImport,
   langgraph: async () => (await import("./langgraph/sqlite.js")).langgraph,
+  "openrath-python": async () => (await import("./openrath-python/read.js")).openrathPython,
+  autogen: async () => (await import("./autogen/read.js")).autogen,
   "claude-code": async () => (await import("./claude-code/read.js")).claudeCode,
   codex: async () => (await import("./codex/read.js")).codex,
   cassette: async () => (await import("./cassette/read.js")).cassette,

@@ -9,6 +9,7 @@ export {
   tokens,
 } from "./chat.js";
 export { crew } from "./crew.js";
+export { crewFromYaml } from "./crew-from-yaml.js";
 export { type FlowOptions, flow, keep, keptIn } from "./flow.js";
 export { groupChat } from "./group-chat.js";
 export { nestedChat } from "./nested-chat.js";

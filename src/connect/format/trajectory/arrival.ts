@@ -74,9 +74,12 @@ export class Arrival {
     return new Arrival(this.#foreign, session, from, this.#at);
   }
 
-  /** Takes in a line that left this one: its evidence stays, nothing is preferred, the conversation goes on as it was. */
-  take(side: Arrival, why: string): void {
-    this.session = this.session.merge(side.session, { adopt: "none", at: this.#at, by: "runtime", why });
+  /**
+   * Takes in a line that left this one. Its evidence stays, nothing is preferred, and the conversation goes on as it was, or,
+   * with "both", with what the other line says after it.
+   */
+  take(side: Arrival, why: string, adopt: "none" | "both" = "none"): void {
+    this.session = this.session.merge(side.session, { adopt, at: this.#at, by: "runtime", why });
     for (const [path, count] of side.#untold) this.#untold.set(path, (this.#untold.get(path) ?? 0) + count);
   }
 
