@@ -6,18 +6,24 @@ import type { Session } from "../session/index.js";
 import { RuleError, stateOf, withState } from "../workflow/index.js";
 import { all, failed, ran } from "../workflow/testing/ran.js";
 import { AgentError, agent, type PrepareStep } from "./index.js";
-import { type CallOptions, type LanguageModel, renderedPrompt, scripted } from "./model/index.js";
+import {
+  type CallOptions,
+  type LanguageModel,
+  renderedPrompt,
+  type ScriptedReply,
+  scripted,
+} from "./model/index.js";
 import { add, broken } from "./testing/tools.js";
 
 const call = { tool: "add", input: { a: 1, b: 2 } };
 
 /** A scripted model, and what it was asked with. */
-function heard(...replies: Parameters<typeof scripted>[0][]): {
+function heard(...replies: readonly ScriptedReply[]): {
   readonly model: LanguageModel;
   readonly asked: (CallOptions & { readonly [option: string]: unknown })[];
 } {
   const asked: CallOptions[] = [];
-  const script = scripted(replies as never);
+  const script = scripted(replies);
   return {
     asked: asked as (CallOptions & { readonly [option: string]: unknown })[],
     model: {

@@ -109,7 +109,7 @@ export async function giveAnswer(
   if (begun !== undefined) requireSettler(begun, made.by);
   if (fact.type === "approval-ask" && made.type === "approval-give") {
     const call = fact.of === undefined ? undefined : await factAt(store, fact.of);
-    if (withdrawn !== true) requireApprover(fact, call, made, { now, name: nameOrId, id });
+    if (withdrawn !== true) await requireApprover(fact, call, made, { now, name: nameOrId, id });
   }
   const answer = asked.append({ ...made, of: id, at: new Date(now).toISOString() });
   const name = answerName(recorded.nonce, id);

@@ -7,6 +7,7 @@ import {
   mayAgree,
   type Settlement,
 } from "../../session/index.js";
+import { jsonValidator } from "../../util/index.js";
 import { AnswerError } from "../error.js";
 import type { AnswerFact } from "./answer.js";
 
@@ -33,13 +34,13 @@ export function requireAnswer({ type, by, ...answer }: AnswerFact, nameOrId: str
 }
 
 /** Refuses an answer to an approval that its sender may not give, or not any longer, or not in this way. */
-export function requireApprover(
+export async function requireApprover(
   asking: FactOf<"approval-ask">,
   /** The call that the approval is for. */
   call: Fact | undefined,
   { by, decision, edit, value }: AnswerFact & { readonly type: "approval-give" },
   { now, name, id }: { readonly now: number; readonly name: string; readonly id: FactId },
-): void {
+): Promise<void> {
   const { to, expires, of, fixed, answer } = asking;
   if (to !== undefined && !to.includes(by)) throw notTheirs(by, to);
   const isLate = expires !== undefined && Date.parse(expires) <= now;
@@ -79,17 +80,25 @@ export function requireApprover(
   for (const [isFault, reason, hint, data] of faults)
     if (isFault) throw new AnswerError(reason, hint, data as { [key: string]: Json });
   if (answer === undefined || !agrees) return;
+  const problem = decision === "take-over" ? await misfitOf(answer, value ?? null) : "";
+  if (problem === undefined) return;
   const { enum: choices } = answer as { readonly enum?: readonly Json[] };
-  const fits = choices === undefined ? typeof value === "string" : choices.includes(value as Json);
-  if (decision === "take-over" && fits) return;
   const words = choices === undefined ? '"…"' : choices.map((one) => JSON.stringify(one)).join(" | ");
   throw new AnswerError(
     decision === "approve"
       ? "a question cannot be agreed to"
-      : `${JSON.stringify(value)} does not answer the question`,
+      : `${JSON.stringify(value)} does not answer the question: ${problem}`,
     `rath.answer(${JSON.stringify(name)}, "${id.slice(0, 12)}", ${words}, "user:ada")`,
     { answer },
   );
+}
+
+/** The reason why a value does not fit a JSON Schema, if it does not. */
+async function misfitOf(schema: Json, value: Json): Promise<string | undefined> {
+  const { valid, errors } = (await jsonValidator(Object(schema))).validate(value);
+  if (valid) return undefined;
+  const { instanceLocation = "#", error = "it does not fit" } = errors.at(-1) ?? {};
+  return instanceLocation === "#" ? error : `${instanceLocation}: ${error}`;
 }
 
 export function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {
