@@ -214,6 +214,9 @@ class Reasoner {
       const reply = session.fact as FactOf<"model-reply">;
       const calls = callsOf(reply.content);
       info = { step, calls: calls.map(({ name }) => name) };
+      // A provider that runs tools of its own may pause its turn.
+      if (calls.length === 0 && isPaused(reply) && [...box.tools.values()].some(({ provider }) => provider))
+        continue;
       if (calls.length === 0) {
         if (this.#output === undefined) return session;
         const verdict = await checked(session, this.name, this.#output);
@@ -273,6 +276,10 @@ type Call = ReturnType<typeof callsOf>[number];
 function targetOf(session: Session, calls: readonly Call[], { handoffs }: Toolbox): Call | undefined {
   const call = calls.find(({ name }) => handoffs.has(name));
   return call !== undefined && handoffsIn(session) < MAX_HANDOFFS ? call : undefined;
+}
+
+function isPaused({ meta }: FactOf<"model-reply">): boolean {
+  return (meta as { readonly finish?: Json } | undefined)?.finish === "pause_turn";
 }
 
 /** How a reply ends that is not all there: what it asks for may be half of what it meant. */

@@ -27,6 +27,7 @@ export {
   waitFor,
 } from "./module-api.js";
 export { type Awaited, detailsOf } from "./people/awaited.js";
+export { jsonValidator } from "./people/json-schema.js";
 export { mayAnswer, type Sender } from "./people/may-answer.js";
 export { openRath, type Rath } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";

@@ -1,5 +1,4 @@
 export { parseJson } from "./json.js";
-export { jsonValidator } from "./json-schema.js";
 export { nearestOf } from "./nearest.js";
 export { defined, isObject, isPromise, isSameList, mapValues } from "./object.js";
 export { optionNames, unknownOption } from "./options.js";

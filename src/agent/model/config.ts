@@ -21,7 +21,7 @@ export type ModelConfig = {
   readonly since?: FactId;
 };
 
-/** A tool as a model is told about it; `input` is a JSON schema. */
+/** A tool as a model is told about it; `input` is a JSON schema, or `{ provider, args }`: the id and arguments of a provider's own tool. */
 export type ToolSpec = { readonly name: string; readonly description?: string; readonly input: Json };
 
 export type Parameters = {

@@ -1,7 +1,7 @@
 import type { Json } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import type { ModelConfig, Parameters } from "./config.js";
-import { OWN } from "./content.js";
+import type { ModelConfig, Parameters, ToolSpec } from "./config.js";
+import { isRecord, OWN } from "./content.js";
 import { inDialect } from "./dialect.js";
 import { ModelError } from "./failure.js";
 import type { Prompt } from "./prompt.js";
@@ -104,12 +104,7 @@ function optionsFor(
     ...defined({ headers }),
     ...(reasoning !== undefined && model.specificationVersion === "v4" && { reasoning }),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, input }) => ({
-        type: "function",
-        name,
-        ...defined({ description }),
-        inputSchema: input,
-      })),
+      tools: tools.map((spec) => toolFor(model, spec)),
       toolChoice: choiceOf(called === true && toolChoice !== "none" ? "auto" : toolChoice),
     }),
     ...(config.output !== undefined && { responseFormat: { type: "json", schema: config.output } }),
@@ -130,6 +125,18 @@ function optionsFor(
       },
     },
   };
+}
+
+function toolFor(model: LanguageModel, { name, description, input }: ToolSpec): object {
+  const {
+    provider: id,
+    args,
+    ...rest
+  } = (isRecord(input) ? input : {}) as { readonly [field: string]: Json };
+  // A JSON Schema of an input always has a type.
+  if (typeof id === "string" && args !== undefined && Object.keys(rest).length === 0)
+    return { type: model.specificationVersion === "v2" ? "provider-defined" : "provider", id, name, args };
+  return { type: "function", name, ...defined({ description }), inputSchema: input };
 }
 
 function choiceOf(choice: Parameters["toolChoice"] = "auto"): object {

@@ -3,6 +3,7 @@ import { isPromise } from "../../util/index.js";
 import { type ContentPart, content } from "./content.js";
 import { ToolDefinitionError, ToolReportedError, ToolSchemaError } from "./error.js";
 import { jsonOfOutput } from "./json.js";
+import { hosted, isProviderObject, providerSpec } from "./provider-tool.js";
 import {
   type CheckResult,
   customChecker,
@@ -49,6 +50,9 @@ function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
   checkName(name);
   const { execute, needsApproval = false } = given;
   const effect = typeof options.effect === "string" ? options.effect : options.effect[name];
+  const provider = isProviderObject(given) ? providerSpec(name, given as never) : undefined;
+  if (execute === undefined && provider !== undefined)
+    return hosted(provider, name, effect as Effect, schemaOf(name, given.inputSchema));
   if (execute === undefined) {
     if (needsApproval !== false)
       throw new ToolDefinitionError(
@@ -66,7 +70,7 @@ function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
       "its execute is not a function",
       "leave it out where the user interface does it",
     );
-  return build(
+  const made = build(
     {
       name,
       description: describe(name, given, options.context),
@@ -88,6 +92,7 @@ function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
     },
     { input: schemaOf(name, given.inputSchema) },
   );
+  return provider === undefined ? made : Object.freeze({ ...made, provider });
 }
 
 type Callable = (...given: unknown[]) => unknown;

@@ -1,6 +1,7 @@
 import type { Validator } from "@cfworker/json-schema";
+import { jsonValidator } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
-import { isObject, jsonValidator, nearestOf } from "../../util/index.js";
+import { isObject, nearestOf } from "../../util/index.js";
 import type { Issue } from "./error.js";
 import { pathOf } from "./json.js";
 import type { Checker, CheckResult, JsonObject } from "./schema.js";

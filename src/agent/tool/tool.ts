@@ -62,6 +62,8 @@ export interface Tool<Input = unknown, Output = unknown> {
   approval(input: Input): boolean | Terms;
   /** That it is a question to a person, or that a client gives the result, and the JSON schema of what they may answer. */
   question?(input: Input): Json;
+  /** The tool of the model's provider that it is to the model. */
+  readonly provider?: ProviderSpec;
   /** Where it is done by a client: `run` is never called. */
   readonly client?: true;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
@@ -116,7 +118,10 @@ export type ToolTouches = {
   readonly amount?: number;
 };
 
-export type ToolSpec = { readonly name: string; readonly description: string; readonly input: JsonObject };
+/** A tool that a provider defines: its id, such as "openai.web_search", and its arguments. */
+export type ProviderSpec = { readonly id: string; readonly args: JsonObject };
+
+export type ToolSpec = { readonly name: string; readonly description?: string; readonly input: JsonObject };
 
 /** What a tool does. `effect` has no default: a wrong guess repeats an action. */
 export type Deed<Input, Output> = Pick<
@@ -292,8 +297,11 @@ export function build<Input, Output>(
   });
 }
 
-/** The tool as a model is shown it: the same tool, the same bytes. */
+/** The tool as a model is shown it: the same tool, the same bytes. One of the provider's own is named with its arguments. */
 export function specOf(tool: Tool): ToolSpec {
+  const { provider } = tool;
+  if (provider !== undefined)
+    return { name: tool.name, input: { provider: provider.id, args: provider.args } };
   return { name: tool.name, description: tool.description, input: tool.input.json };
 }
 

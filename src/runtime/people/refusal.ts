@@ -7,9 +7,9 @@ import {
   mayAgree,
   type Settlement,
 } from "../../session/index.js";
-import { jsonValidator } from "../../util/index.js";
 import { AnswerError } from "../error.js";
 import type { AnswerFact } from "./answer.js";
+import { jsonValidator } from "./json-schema.js";
 
 const SETTLEMENTS: { readonly [decision in Settlement]: string } = {
   done: "it happened",
