@@ -1,6 +1,6 @@
 export { act, callTools } from "./act.js";
 export { type Agent, type AgentOptions, agent } from "./agent.js";
-export { AgentError, ModelFailedError, OutputError } from "./error.js";
+export { AgentError, GuardrailError, ModelFailedError, OutputError } from "./error.js";
 export type { ModelChoice, ModelRegistry } from "./options.js";
 export { checkerFor, lastReply, outputIn, outputOf, parseAnswer } from "./output.js";
 export type { PrepareStep, StepSettings } from "./prepare.js";
