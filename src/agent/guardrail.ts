@@ -18,7 +18,7 @@ export type Guardrail = {
     | ((text: string, session: Session) => GuardrailVerdict)
     | Step<string, GuardrailVerdict>
     | Module;
-  /** What follows when it does not pass: "stop" ends the agent with a `GuardrailError`, "repair" asks the model again. Default "stop". */
+  /** The consequence when it does not pass: "stop" ends the agent with a `GuardrailError`, "repair" asks the model again. Default "stop". */
   readonly otherwise?: "stop" | "repair";
 };
 

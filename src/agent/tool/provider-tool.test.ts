@@ -121,7 +121,7 @@ describe("a tool that the provider runs", () => {
     await rath.close();
   });
 
-  it("[PT4] what a provider defines and leaves to the caller is done by its `execute`, or by a client", async () => {
+  it("[PT4] a tool that a provider defines and leaves to the caller is done by its `execute`, or by a client", async () => {
     const use = (name: string, input: object) => ({ type: "tool_use", id: "toolu_1", name, input });
     const end = message("end_turn", { type: "text", text: "Done." });
     const { tools } = createAnthropic({ apiKey: "x" });
@@ -158,7 +158,7 @@ describe("a tool that the provider runs", () => {
     await rath.close();
   });
 
-  it("[PT5] what names no tool of a provider is refused, and so is an `execute` without its effect", () => {
+  it("[PT5] an id of another kind is refused, and so is an `execute` without its effect", () => {
     const model = scripted("never");
     const { tools } = createAnthropic({ apiKey: "x" });
     for (const id of ["web_search", "", 7, undefined])

@@ -10,9 +10,9 @@ export type ProviderToolOptions = {
   readonly id: string;
   /** The name of the tool. Default: its id without the provider and the date. */
   readonly name?: string;
-  /** What the provider wants to know, such as `{ searchContextSize: "low" }`. */
+  /** Arguments for the provider, such as `{ searchContextSize: "low" }`. */
   readonly args?: { readonly [name: string]: Json };
-  /** For policies, where a client does it: what it does to the world. Default "write". */
+  /** Its effect on the world, for policies, where a client does it. Default "write". */
   readonly effect?: Effect;
 };
 
