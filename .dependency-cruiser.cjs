@@ -10,7 +10,7 @@ const layers = [
   { layer: "session", node: ["crypto", "util"] },
   { layer: "store", packages: ["@photostructure/sqlite"] },
   { layer: "sandbox", packages: ["diff", "just-bash", "node-diff3"] },
-  { layer: "runtime", packages: ["partial-json"] },
+  { layer: "runtime", packages: ["@cfworker/json-schema", "partial-json"] },
   { layer: "workflow" },
   {
     layer: "agent",

@@ -18,6 +18,7 @@ const pages = [
   "docs/memory.md",
   "docs/dossier.md",
   "docs/audit.md",
+  "docs/coming-from.md",
 ].map((name) => ({
   name,
   programs: [

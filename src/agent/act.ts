@@ -129,7 +129,9 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   const where = `tool "${tool.name}"`;
   const key = textOrNone(tool.key?.(input), "key", where);
   const conflicts = texts(tool.conflicts(input), "conflicts", where);
-  const terms = termsOrNone(tool.approval(input), "approval", where);
+  const agreed = termsOrNone(tool.approval(input), "approval", where);
+  // The terms of a tool that a client does say who may give the result.
+  const terms = tool.client === true ? (agreed ?? {}) : agreed;
   const shown = shownOf(tool.name, call.input, input);
   return {
     fact: requested(call, agent, { effect, ...defined({ key, source: tool.source }) }),
@@ -141,6 +143,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
     ...defined({ presumed: tool.presumed, answer: tool.question?.(input), timeout, retry }),
+    ...(tool.client === true && { client: { origin: tool.origin ?? "tool" } }),
     schema: tool.input.json,
     ...(conflicts.length > 0 && { conflicts }),
     ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),

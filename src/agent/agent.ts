@@ -1,7 +1,7 @@
 import { type Budget, BudgetError, canonical, forward, type Retry } from "../runtime/index.js";
 import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
-import { defined, isSameList, showValue } from "../util/index.js";
+import { defined, isSameList, mapValues, showValue } from "../util/index.js";
 import {
   enter,
   type Module,
@@ -14,8 +14,9 @@ import {
 } from "../workflow/index.js";
 import { act, isDone } from "./act.js";
 import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
-import { AgentError, OutputError } from "./error.js";
-import { callsOf, type LanguageModel, type Parameters } from "./model/index.js";
+import { AgentError, GuardrailError, OutputError } from "./error.js";
+import { type Guardrails, guard } from "./guardrail.js";
+import { callsOf, type LanguageModel, type Parameters, textOf, transcriptFor } from "./model/index.js";
 import { type Given, given, type ModelChoice, type ModelRegistry } from "./options.js";
 import { checked, outputBy, outputFor, repairOf } from "./output.js";
 import { isDynamic, isSameSetup, type PrepareStep, type Setup, setupAt } from "./prepare.js";
@@ -70,6 +71,8 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly chunks?: boolean;
   /** Maximum number of model replies. The agent then stops with a `budget-stop` fact. Default 50. */
   readonly maxSteps?: number;
+  /** Checks of what the agent is told and of what it answers; each verdict is a `validation-report` on the record. */
+  readonly guardrails?: Guardrails;
   /** Context compression: leaves parts out of the prompt when it exceeds a budget: `compress({ budget: 100_000 })`. */
   readonly compress?: Fitter;
   /** What the agent sees when it works as a tool: "own" is its own task (the default), "all" also the conversation of the caller. */
@@ -161,7 +164,8 @@ class Reasoner {
   /** The values that learning may change, and others that tell two configurations apart. */
   get state(): State {
     if (this.#state === undefined) {
-      const { instructions, models, parameters, budget, repairs, compress, policy, activeTools } = this.given;
+      const { instructions, models, parameters, budget, repairs, compress, policy, activeTools, guardrails } =
+        this.given;
       // Headers may hold secrets.
       const { headers: _, ...shown } = parameters ?? {};
       this.#state = Object.freeze({
@@ -174,6 +178,11 @@ class Reasoner {
         ...(this.#output !== undefined && { output: this.#output.schema, repairs: repairs ?? REPAIRS }),
         tools: this.box.specs as Json,
         ...defined({ compress: compress?.state, policy: policy?.version, activeTools }),
+        ...(guardrails !== undefined && {
+          guardrails: mapValues(guardrails, (list) =>
+            (list ?? []).map((one: { readonly name: string }) => one.name),
+          ) as Json,
+        }),
       });
     }
     return this.#state;
@@ -191,13 +200,13 @@ class Reasoner {
   }
 
   async #loop(entered: Session): Promise<Session> {
-    const { retry = {}, timeout, stream = false, chunks = false, repairs = REPAIRS } = this.given;
+    const { retry = {}, timeout, stream = false, chunks = false, guardrails } = this.given;
     const { compress, maxSteps, stops } = this.given;
     let info: StepInfo = { step: 1, calls: [] };
     let setup = this.#setupAt(entered, entered, info);
     const begun = entered.append(setup.fact);
     let configured = begun;
-    let session = begun;
+    let session = await this.#admitted(begun, setup, guardrails?.input);
     let asked = NOTHING_ASKED;
     let repeats = NONE;
     let refusals = 0;
@@ -214,15 +223,15 @@ class Reasoner {
       const reply = session.fact as FactOf<"model-reply">;
       const calls = callsOf(reply.content);
       info = { step, calls: calls.map(({ name }) => name) };
+      // A provider that runs tools of its own may pause its turn.
+      if (calls.length === 0 && isPaused(reply) && [...box.tools.values()].some(({ provider }) => provider))
+        continue;
       if (calls.length === 0) {
-        if (this.#output === undefined) return session;
-        const verdict = await checked(session, this.name, this.#output);
-        session = verdict.session;
-        if (verdict.problem === undefined) return session;
+        const repaired = await this.#repaired(session, reply, refusals);
+        session = repaired.session;
+        if (repaired.words === undefined) return session;
         refusals += 1;
-        if (verdict.hopeless === true || refusals > repairs)
-          throw new OutputError(this.name, session, refusals, verdict.problem, verdict.hopeless);
-        session = session.say(repairOf(verdict.problem), { by: "runtime" });
+        session = session.say(repaired.words, { by: "runtime" });
         continue;
       }
       const cut = CUT.get(reply.finish);
@@ -252,6 +261,40 @@ class Reasoner {
     return setupAt(this.given, this.box, defined({ output: this.#output?.schema, since }), session, info);
   }
 
+  async #admitted(begun: Session, { config }: Setup, guardrails: Guardrails["input"]): Promise<Session> {
+    if (guardrails === undefined) return begun;
+    const told = transcriptFor(config, begun).findLast(({ role, author }) => role === "user" && !author);
+    const text = told?.role === "user" ? textOf(told.content) : "";
+    const { session, failed } = await guard(begun, this.name, guardrails, text);
+    if (failed === undefined) return session;
+    throw new GuardrailError(this.name, session, "input", failed.guardrail.name, failed.why);
+  }
+
+  /** Checks an answer. With `words` the model must answer again: they say why. */
+  async #repaired(
+    given: Session,
+    reply: FactOf<"model-reply">,
+    refusals: number,
+  ): Promise<{ readonly session: Session; readonly words?: string }> {
+    const { name } = this;
+    const { repairs = REPAIRS, guardrails } = this.given;
+    let session = given;
+    if (this.#output !== undefined) {
+      const verdict = await checked(session, name, this.#output);
+      session = verdict.session;
+      const { problem, hopeless } = verdict;
+      if (problem !== undefined && (hopeless === true || refusals >= repairs))
+        throw new OutputError(name, session, refusals + 1, problem, hopeless);
+      if (problem !== undefined) return { session, words: repairOf(problem) };
+    }
+    const guarded = await guard(session, name, guardrails?.output, textOf(reply.content));
+    if (guarded.failed === undefined) return guarded;
+    const { guardrail, why } = guarded.failed;
+    if (guardrail.otherwise !== "repair" || refusals >= repairs)
+      throw new GuardrailError(name, guarded.session, "output", guardrail.name, why);
+    return { session: guarded.session, words: `Your answer cannot be used: ${why}\nAnswer again.` };
+  }
+
   async #handOver(session: Session, { name, input }: Call): Promise<Session> {
     const target = this.box.handoffs.get(name) as Module;
     const { reason } = (input ?? {}) as { readonly reason?: Json };
@@ -273,6 +316,10 @@ type Call = ReturnType<typeof callsOf>[number];
 function targetOf(session: Session, calls: readonly Call[], { handoffs }: Toolbox): Call | undefined {
   const call = calls.find(({ name }) => handoffs.has(name));
   return call !== undefined && handoffsIn(session) < MAX_HANDOFFS ? call : undefined;
+}
+
+function isPaused({ meta }: FactOf<"model-reply">): boolean {
+  return (meta as { readonly finish?: Json } | undefined)?.finish === "pause_turn";
 }
 
 /** How a reply ends that is not all there: what it asks for may be half of what it meant. */
@@ -317,7 +364,7 @@ function changed(
   state: State,
   parts: { readonly [name: string]: Module },
 ): AgentOptions<InputSchema> {
-  for (const name of ["tools", "output", "models", "compress", "policy", "activeTools"])
+  for (const name of ["tools", "output", "models", "compress", "policy", "activeTools", "guardrails"])
     if (canonical(state[name] ?? null) !== canonical(made.state[name] ?? null))
       throw new StateError(
         `Cannot change "${name}" of the agent "${made.name}": it is code, not a value.`,

@@ -51,3 +51,18 @@ export class OutputError extends SessionError {
     });
   }
 }
+
+/** A guardrail stopped the agent. `session` ends with its report. */
+export class GuardrailError extends SessionError {
+  constructor(agent: string, session: Session, side: "input" | "output", guardrail: string, why: string) {
+    super(
+      session,
+      "guardrail-stopped",
+      `The ${side} guardrail "${guardrail}" stopped the agent "${agent}": ${why}`,
+      {
+        hint: "the reason is the newest validation-report of error.session",
+        data: { agent, side, guardrail, why },
+      },
+    );
+  }
+}

@@ -17,6 +17,7 @@ import {
 import type { AgentOptions } from "./agent.js";
 import type { Fitter } from "./ask.js";
 import { AgentError } from "./error.js";
+import { requireGuardrails } from "./guardrail.js";
 import type { LanguageModel, Parameters } from "./model/index.js";
 import type { Stop } from "./stop.js";
 import type { InputSchema } from "./tool/index.js";
@@ -94,6 +95,7 @@ const CHECKS: Checks<AgentOptions<InputSchema>> = {
   stream: anything,
   chunks: anything,
   maxSteps: optional(requireCount),
+  guardrails: optional(requireGuardrails),
   compress: optional(requireFitter),
   context: optional((context, _, refuse) => {
     if (context !== "own" && context !== "all")

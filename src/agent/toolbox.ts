@@ -2,10 +2,20 @@ import type { Json } from "../session/index.js";
 import { showValue } from "../util/index.js";
 import { isModule, type Module, type Parts, type Refuse } from "../workflow/index.js";
 import { AgentError } from "./error.js";
-import { type JsonSchema, moduleTool, specOf, type Tool, type ToolSpec, tool } from "./tool/index.js";
+import {
+  type AiSdkTool,
+  fromProviderObject,
+  isProviderObject,
+  type JsonSchema,
+  moduleTool,
+  specOf,
+  type Tool,
+  type ToolSpec,
+  tool,
+} from "./tool/index.js";
 
-/** A tool, or a module (another agent, a workflow), which works on a fork of the request. */
-export type Callable = Tool<never, unknown> | Module;
+/** A tool, a provider's tool as the AI SDK makes it, or a module (another agent, a workflow), which works on a fork of the request. */
+export type Callable = Tool<never, unknown> | Module | AiSdkTool;
 
 export type Toolbox = {
   readonly tools: ReadonlyMap<string, Tool>;
@@ -69,6 +79,7 @@ export function narrowed(box: Toolbox, names: readonly string[], refuse: (name: 
 export function replaced(callables: readonly Callable[], parts: Parts): readonly Callable[] {
   return callables.map((callable) => {
     if (isModule(callable)) return parts[plainName(callable.name)] ?? callable;
+    if (!isTool(callable)) return callable;
     const module = callable.module === undefined ? undefined : parts[callable.name];
     return module === undefined || module === callable.module
       ? callable
@@ -88,6 +99,7 @@ function asTool(callable: Callable, refuse: Refuse): Tool {
     return moduleTool(callable, { name, description: purposeOf(callable) }) as Tool;
   }
   if (isTool(callable)) return callable;
+  if (isProviderObject(callable)) return fromProviderObject(callable);
   throw refuse(
     `one of its tools, ${showValue(callable)}, is neither a tool nor a module`,
     "make it with tool({ name, description, input, effect, run }), with fromAiSdk(tools, { effect }), or pass an agent",

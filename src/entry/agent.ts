@@ -1,6 +1,7 @@
 export { callTools } from "../agent/act.js";
 export { type Agent, type AgentOptions, agent } from "../agent/agent.js";
-export { ModelFailedError, OutputError } from "../agent/error.js";
+export { GuardrailError, ModelFailedError, OutputError } from "../agent/error.js";
+export type { Guardrail, Guardrails } from "../agent/guardrail.js";
 export { outputOf } from "../agent/output.js";
 export type { PrepareStep, StepSettings } from "../agent/prepare.js";
 export { activeSkills } from "../agent/skill/active.js";

@@ -2,6 +2,7 @@ export { askPerson } from "../agent/tool/ask-person.js";
 export { content } from "../agent/tool/content.js";
 export { ToolReportedError } from "../agent/tool/error.js";
 export { moduleTool } from "../agent/tool/module-tool.js";
+export { type ProviderToolOptions, providerTool } from "../agent/tool/provider-tool.js";
 export { editTool } from "../agent/tool/sandbox/edit.js";
 export { findTool, listTool } from "../agent/tool/sandbox/list.js";
 export type { SandboxToolOptions } from "../agent/tool/sandbox/options.js";

@@ -21,7 +21,7 @@ export type ModelConfig = {
   readonly since?: FactId;
 };
 
-/** A tool as a model is told about it; `input` is a JSON schema. */
+/** A tool as a model is told about it; `input` is a JSON schema, or `{ provider, args }`: the id and arguments of a provider's own tool. */
 export type ToolSpec = { readonly name: string; readonly description?: string; readonly input: Json };
 
 export type Parameters = {
@@ -40,6 +40,8 @@ export type Parameters = {
    * is "auto", so that the model can answer.
    */
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
+  /** Asks the provider to cache instructions and tools, where it wants to be asked (Anthropic, Bedrock); "1h" keeps them longer. */
+  readonly cache?: boolean | "1h";
   readonly providerOptions?: { readonly [provider: string]: { readonly [option: string]: Json } };
   /** Sent with the request. They may hold secrets, so they are neither recorded nor part of the prompt's digest. */
   readonly headers?: { readonly [name: string]: string };

@@ -1,4 +1,5 @@
 import { OWN, ownMeta } from "./content.js";
+import { forMistral } from "./mistral.js";
 import type { LanguageModel } from "./model.js";
 import { isUrl, NO_RESULT, note, outputText, text } from "./part.js";
 import type {
@@ -22,8 +23,9 @@ const known = new WeakMap<PromptMessage, Map<string, Spoken>>();
  * files that this one does not take.
  */
 export function inDialect(model: LanguageModel, { messages, plain }: Prompt): object[] {
-  if (plain) return [...messages];
   const { specificationVersion: version, provider } = model;
+  const finish = MISTRAL.test(provider) ? forMistral : (all: readonly object[]) => [...all];
+  if (plain) return finish(messages);
   const key = `${version} ${provider}`;
   const said: object[] = [];
   let brought: readonly object[] = [];
@@ -39,7 +41,7 @@ export function inDialect(model: LanguageModel, { messages, plain }: Prompt): ob
     brought = spoken.files;
   }
   if (brought.length > 0) said.push({ role: "user", content: brought });
-  return said;
+  return finish(said);
 
   function translate(message: Exclude<PromptMessage, { role: "system" }>): Spoken {
     const before = known.get(message) ?? new Map<string, Spoken>();

@@ -1,7 +1,7 @@
 import type { Json } from "../../session/index.js";
 import { defined } from "../../util/index.js";
-import type { ModelConfig, Parameters } from "./config.js";
-import { OWN } from "./content.js";
+import type { ModelConfig, Parameters, ToolSpec } from "./config.js";
+import { isRecord, OWN } from "./content.js";
 import { inDialect } from "./dialect.js";
 import { ModelError } from "./failure.js";
 import type { Prompt } from "./prompt.js";
@@ -96,7 +96,8 @@ function optionsFor(
   config: ModelConfig,
   { signal, stream, chunks, turn, called }: CallSettings,
 ): CallOptions {
-  const { reasoning, toolChoice, stop, providerOptions, headers, ...numbers } = config.parameters ?? {};
+  const { reasoning, toolChoice, stop, cache, providerOptions, headers, ...numbers } =
+    config.parameters ?? {};
   const tools = config.tools ?? [];
   const all: { readonly [option: string]: unknown } = {
     ...numbers,
@@ -104,12 +105,11 @@ function optionsFor(
     ...defined({ headers }),
     ...(reasoning !== undefined && model.specificationVersion === "v4" && { reasoning }),
     ...(tools.length > 0 && {
-      tools: tools.map(({ name, description, input }) => ({
-        type: "function",
-        name,
-        ...defined({ description }),
-        inputSchema: input,
-      })),
+      tools: hinted(
+        tools.map((spec) => toolFor(model, spec)),
+        tools.length - 1,
+        cache,
+      ),
       toolChoice: choiceOf(called === true && toolChoice !== "none" ? "auto" : toolChoice),
     }),
     ...(config.output !== undefined && { responseFormat: { type: "json", schema: config.output } }),
@@ -117,7 +117,7 @@ function optionsFor(
   };
   return {
     ...all,
-    prompt: inDialect(model, prompt),
+    prompt: hinted(inDialect(model, prompt), prompt.messages[0]?.role === "system" ? 0 : -1, cache),
     ...(signal !== undefined && { abortSignal: signal }),
     // For models that answer from a script or a record; providers read only what stands under their own name.
     providerOptions: {
@@ -130,6 +130,32 @@ function optionsFor(
       },
     },
   };
+}
+
+/** The list with a cache hint on one item: a provider caches everything up to it. */
+function hinted(
+  items: readonly object[],
+  place: number,
+  cache: Parameters["cache"] = false,
+): readonly object[] {
+  if (cache === false) return items;
+  const providerOptions = {
+    anthropic: { cacheControl: { type: "ephemeral", ...(cache === "1h" && { ttl: "1h" }) } },
+    bedrock: { cachePoint: { type: "default" } },
+  };
+  return items.map((item, at) => (at === place ? { ...item, providerOptions } : item));
+}
+
+function toolFor(model: LanguageModel, { name, description, input }: ToolSpec): object {
+  const {
+    provider: id,
+    args,
+    ...rest
+  } = (isRecord(input) ? input : {}) as { readonly [field: string]: Json };
+  // A JSON Schema of an input always has a type.
+  if (typeof id === "string" && args !== undefined && Object.keys(rest).length === 0)
+    return { type: model.specificationVersion === "v2" ? "provider-defined" : "provider", id, name, args };
+  return { type: "function", name, ...defined({ description }), inputSchema: input };
 }
 
 function choiceOf(choice: Parameters["toolChoice"] = "auto"): object {

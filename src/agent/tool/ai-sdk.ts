@@ -3,6 +3,7 @@ import { isPromise } from "../../util/index.js";
 import { type ContentPart, content } from "./content.js";
 import { ToolDefinitionError, ToolReportedError, ToolSchemaError } from "./error.js";
 import { jsonOfOutput } from "./json.js";
+import { hosted, isProviderObject, providerSpec } from "./provider-tool.js";
 import {
   type CheckResult,
   customChecker,
@@ -11,7 +12,7 @@ import {
   isStandard,
   issuesOf,
 } from "./schema.js";
-import { build, checkName, type Tool, type ToolContext } from "./tool.js";
+import { build, checkName, clientTool, type Tool, type ToolContext } from "./tool.js";
 
 /**
  * What `tool()` and `dynamicTool()` of the AI SDK (versions 5, 6 and 7) make, as far as it is used here. The
@@ -19,6 +20,7 @@ import { build, checkName, type Tool, type ToolContext } from "./tool.js";
  */
 export interface AiSdkTool {
   readonly inputSchema: unknown;
+  readonly outputSchema?: unknown;
   readonly description?: unknown;
   readonly title?: unknown;
   readonly type?: unknown;
@@ -47,14 +49,28 @@ export function fromAiSdk<Name extends string>(
 function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
   checkName(name);
   const { execute, needsApproval = false } = given;
+  const effect = typeof options.effect === "string" ? options.effect : options.effect[name];
+  const provider = isProviderObject(given) ? providerSpec(name, given as never) : undefined;
+  if (execute === undefined && provider !== undefined)
+    return hosted(provider, name, effect as Effect, schemaOf(name, given.inputSchema));
+  if (execute === undefined) {
+    if (needsApproval !== false)
+      throw new ToolDefinitionError(
+        name,
+        "it has no execute, so that a client does it, and it wants an approval before",
+        "ask for the approval with a policy, and leave needsApproval out",
+      );
+    const description = describe(name, given, options.context);
+    const input = schemaOf(name, given.inputSchema);
+    return clientTool({ name, description, effect: effect as Effect }, input, outputOf(given.outputSchema));
+  }
   if (!isFunction(execute))
     throw new ToolDefinitionError(
       name,
-      "it has no execute: a provider or the user interface runs it",
-      "leave it out here; provider tools go to the model's own options",
+      "its execute is not a function",
+      "leave it out where the user interface does it",
     );
-  const effect = typeof options.effect === "string" ? options.effect : options.effect[name];
-  return build(
+  const made = build(
     {
       name,
       description: describe(name, given, options.context),
@@ -76,6 +92,7 @@ function adopted(name: string, given: AiSdkTool, options: AiSdkOptions): Tool {
     },
     { input: schemaOf(name, given.inputSchema) },
   );
+  return provider === undefined ? made : Object.freeze({ ...made, provider });
 }
 
 type Callable = (...given: unknown[]) => unknown;
@@ -185,6 +202,12 @@ function schemaOf(name: string, given: unknown): InputChecker {
     throw refuse("its JSON Schema is a promise", "await it first: jsonSchema(await schema)");
   const check = isFunction(validate) ? async (value: unknown) => resultOf(await validate(value)) : undefined;
   return customChecker(name, jsonSchema ?? { type: "object", properties: {} }, check);
+}
+
+/** The schema of an output, as it is or as the AI SDK wraps it. */
+function outputOf(schema: unknown): unknown {
+  if (schema === undefined || isStandard(schema)) return schema;
+  return ((isFunction(schema) ? schema() : schema) as AiSdkSchema).jsonSchema;
 }
 
 type AiSdkSchema = { readonly jsonSchema?: unknown; readonly validate?: unknown };

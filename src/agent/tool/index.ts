@@ -10,7 +10,7 @@ export {
   ToolSchemaError,
 } from "./error.js";
 export { moduleTool } from "./module-tool.js";
-
+export { fromProviderObject, isProviderObject, providerTool } from "./provider-tool.js";
 export { sandboxTools } from "./sandbox/tools.js";
 export type {
   InputChecker,

@@ -1,4 +1,5 @@
 import type { Validator } from "@cfworker/json-schema";
+import { jsonValidator } from "../../runtime/index.js";
 import type { Json } from "../../session/index.js";
 import { isObject, nearestOf } from "../../util/index.js";
 import type { Issue } from "./error.js";
@@ -10,7 +11,7 @@ export function jsonSchemaCheck(json: JsonObject): Checker["check"] {
   let validator: Validator | undefined;
   return (value) => {
     if (validator !== undefined) return resultOf(validator, value);
-    return validatorOf(json).then((loaded) => {
+    return jsonValidator(json).then((loaded) => {
       validator = loaded;
       return resultOf(loaded, value);
     });
@@ -20,18 +21,6 @@ export function jsonSchemaCheck(json: JsonObject): Checker["check"] {
 function resultOf(validator: Validator, value: unknown): CheckResult {
   const { valid, errors } = validator.validate(value);
   return valid ? { ok: true, value } : { ok: false, issues: issuesOf(errors) };
-}
-
-async function validatorOf(json: JsonObject): Promise<Validator> {
-  const { Validator } = await import("@cfworker/json-schema");
-  // It writes into the schema, which is ours and frozen.
-  return new Validator(structuredClone(json), draftOf(json.$schema), false);
-}
-
-function draftOf(dialect: Json | undefined): "4" | "7" | "2019-09" | "2020-12" {
-  const [found] = /draft-0[4-7]|2019-09/.exec(String(dialect ?? "")) ?? [];
-  if (found === "2019-09") return found;
-  return found === undefined ? "2020-12" : found === "draft-04" ? "4" : "7";
 }
 
 type Unit = {

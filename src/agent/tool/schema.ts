@@ -91,6 +91,13 @@ export function outputChecker(tool: string, schema: unknown): Checker {
   return { check: (value) => check(jsonOfOutput(value)) };
 }
 
+/** The JSON Schema of a result that a client gives. Without a schema, anything will do. */
+export function answerSchema(tool: string, schema: unknown): JsonObject {
+  const refuse = refusing(tool, "output");
+  if (schema === undefined) return {};
+  return isStandard(schema) ? generated(refuse, schema) : plain(refuse, schema);
+}
+
 type Refuse = (reason: string, hint: string, cause?: unknown) => ToolSchemaError;
 
 function refusing(tool: string, side: "input" | "output"): Refuse {

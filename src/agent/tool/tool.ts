@@ -15,6 +15,7 @@ import { type Refuse, requireMilliseconds, requireOptions, requireRetry } from "
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
 import {
+  answerSchema,
   type Checker,
   type InputChecker,
   type InputOf,
@@ -59,8 +60,12 @@ export interface Tool<Input = unknown, Output = unknown> {
   conflicts(input: Input): readonly string[];
   /** Whether a person must agree first, and on which terms. Of the input alone: a replay must come to the same answer. */
   approval(input: Input): boolean | Terms;
-  /** That it is a question to a person, and the JSON schema of what they may answer. */
+  /** That it is a question to a person, or that a client gives the result, and the JSON schema of what they may answer. */
   question?(input: Input): Json;
+  /** The tool of the model's provider that it is to the model. */
+  readonly provider?: ProviderSpec;
+  /** Where it is done by a client: `run` is never called. */
+  readonly client?: true;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
   /** Finds out what became of a `write` that was started and has no outcome. */
   reconcile?(input: Input, context: ToolContext): Promise<Found<Output>>;
@@ -113,7 +118,10 @@ export type ToolTouches = {
   readonly amount?: number;
 };
 
-export type ToolSpec = { readonly name: string; readonly description: string; readonly input: JsonObject };
+/** A tool that a provider defines: its id, such as "openai.web_search", and its arguments. */
+export type ProviderSpec = { readonly id: string; readonly args: JsonObject };
+
+export type ToolSpec = { readonly name: string; readonly description?: string; readonly input: JsonObject };
 
 /** What a tool does. `effect` has no default: a wrong guess repeats an action. */
 export type Deed<Input, Output> = Pick<
@@ -133,10 +141,15 @@ export type Deed<Input, Output> = Pick<
   readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
 };
 
-export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Deed<
-  InputOf<In>,
-  OutputOf<Out>
+export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Omit<
+  Deed<InputOf<In>, OutputOf<Out>>,
+  "run"
 > & {
+  /**
+   * Does it. Without `run` a client does it, such as the page that a person has open: the run suspends, `rath.pending` has the
+   * call with its input and the schema of its output, and `rath.answer` gives the result. `approval` then says who may give it.
+   */
+  readonly run?: Deed<InputOf<In>, OutputOf<Out>>["run"];
   /** A Standard Schema that knows its JSON Schema (zod, arktype, wrapped valibot), or a JSON Schema. */
   readonly input: In;
   /** Any Standard Schema, or a JSON Schema. */
@@ -152,13 +165,46 @@ export function tool<In extends InputSchema, Out extends OutputSchema = JsonSche
   definition: ToolDefinition<In, Out>,
 ): Tool<InputOf<In>, OutputOf<Out>> {
   checkOptions(definition, OPTIONS, "tool({ name, description, input, effect, run })");
-  const { name, input, output } = definition;
+  const { name, input, output, run } = definition;
   checkName(name);
-  return build(definition, {
-    input: inputChecker(name, input),
-    ...(output !== undefined && { output: outputChecker(name, output) }),
-  });
+  if (!("run" in definition))
+    return clientTool<InputOf<In>, OutputOf<Out>>(definition, inputChecker(name, input), output);
+  return build(
+    { ...definition, run: run as Deed<InputOf<In>, OutputOf<Out>>["run"] },
+    {
+      input: inputChecker(name, input),
+      ...(output !== undefined && { output: outputChecker(name, output) }),
+    },
+  );
 }
+
+/** A tool that a client does: asking it is pending work, and what it gives is the result of the call. */
+export function clientTool<Input, Output>(
+  deed: Omit<Deed<Input, Output>, "run">,
+  input: InputChecker,
+  output: unknown,
+): Tool<Input, Output> {
+  const { name } = deed;
+  const idle = IDLE.find((option) => deed[option] !== undefined);
+  if (idle !== undefined)
+    throw new ToolDefinitionError(
+      name,
+      `it has no run, so that \`${idle}\` says nothing`,
+      `add run: async (input, context) => …, or leave \`${idle}\` out: a client gives the result`,
+    );
+  const answer = answerSchema(name, output);
+  const run = (): never => {
+    throw new ToolDefinitionError(
+      name,
+      "a client does it, and it has no run",
+      "let the client give the result",
+    );
+  };
+  return build<Input, Output>({ ...deed, run }, { input }, { question: () => answer, client: true });
+}
+
+/** Options of what this program does. */
+const IDLE = ["key", "conflicts", "timeout", "retry", "maxOutput", "reconcile"] as const;
 
 const OPTIONS = optionNames<ToolDefinition<InputSchema, OutputSchema>>()(
   "name description input output effect presumed key conflicts approval timeout maxOutput retry",
@@ -176,7 +222,7 @@ export function checkOptions(options: object, known: readonly string[], example:
 export function build<Input, Output>(
   deed: Deed<Input, Output>,
   schemas: { readonly input: InputChecker; readonly output?: Checker },
-  more?: Pick<Tool<Input, Output>, "module" | "say" | "answer" | "question">,
+  more?: Pick<Tool<Input, Output>, "module" | "say" | "answer" | "question" | "client">,
 ): Tool<Input, Output> {
   const { name, description, effect, timeout, retry, key, source, origin, touches, reconcile, run } = deed;
   const { conflicts = [], approval = false, maxOutput = DEFAULT_OUTPUT, reversible, presumed } = deed;
@@ -251,8 +297,11 @@ export function build<Input, Output>(
   });
 }
 
-/** The tool as a model is shown it: the same tool, the same bytes. */
+/** The tool as a model is shown it: the same tool, the same bytes. One of the provider's own is named with its arguments. */
 export function specOf(tool: Tool): ToolSpec {
+  const { provider } = tool;
+  if (provider !== undefined)
+    return { name: tool.name, input: { provider: provider.id, args: provider.args } };
   return { name: tool.name, description: tool.description, input: tool.input.json };
 }
 

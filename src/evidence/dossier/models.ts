@@ -82,6 +82,9 @@ function alone(seen: Seen, fact: FactOf<"model-reply" | "model-failure">): Model
   return { ...itemOf(seen), model, prompt: NO_DIGEST, calls: [] };
 }
 
+/** Marks a call that this program did not make. */
+const BY_PROVIDER = " (run by the provider)";
+
 /** The outcome of a call. One that was made in another run, and taken over, names it in `from`. */
 function replied(fact: FactOf<"model-reply">, words: Words) {
   const { agent, cost, milliseconds, from, finish, usage } = fact;
@@ -90,7 +93,12 @@ function replied(fact: FactOf<"model-reply">, words: Words) {
     ...defined({ reply: words.content(fact.content), reasoning: words.content(fact.content, "reasoning") }),
     calls: parts.flatMap((part) =>
       isObject(part) && part.type === "tool-call"
-        ? [{ name: text(part.name), input: words.tell(part.input) }]
+        ? [
+            {
+              name: `${text(part.name)}${part.provider === true ? BY_PROVIDER : ""}`,
+              input: words.tell(part.input),
+            },
+          ]
         : [],
     ),
     finish,

@@ -97,7 +97,10 @@ function said(message: PromptMessage): string {
   return message.content
     .map((part) => {
       if (part.type === "text" || part.type === "reasoning") return part.text;
-      if (part.type === "tool-call") return `→ ${part.toolName} ${JSON.stringify(part.input)}`;
+      if (part.type === "tool-call") {
+        const by = part.providerExecuted === true ? " (run by the provider)" : "";
+        return `→ ${part.toolName}${by} ${JSON.stringify(part.input)}`;
+      }
       if (part.type === "tool-result") return `← ${part.toolName}: ${text(part.output.value)}`;
       return `[file ${part.filename ?? part.mediaType}, ${cut(part.data, 40)}…]`;
     })

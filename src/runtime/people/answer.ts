@@ -27,6 +27,7 @@ import { delegationOf } from "../policy/index.js";
 import { answerName } from "../run/names.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { type BegunCall, type Doubt, doubtAbout } from "./awaited.js";
+import { jsonValidator } from "./json-schema.js";
 import type { Decision } from "./people.js";
 
 type AnswerType = "approval-give" | "signal-give" | "effect-settle";
@@ -113,7 +114,7 @@ export async function giveAnswer(
   if (fact.type === "approval-ask" && made.type === "approval-give") {
     const call = fact.of === undefined ? undefined : await factAt(store, fact.of);
     if (withdrawn === true) requireRequester(asked, made.by);
-    else requireApprover(fact, call, made, { now, name: nameOrId, id });
+    else await requireApprover(fact, call, made, { now, name: nameOrId, id });
   }
   const answer = asked.append({ ...made, of: id, at: new Date(now).toISOString() });
   const name = answerName(recorded.nonce, id);
@@ -295,13 +296,13 @@ function requireAnswer({ type, by, ...answer }: AnswerFact, nameOrId: string): v
 }
 
 /** Refuses an answer to an approval that its sender may not give, or not any longer, or not in this way. */
-function requireApprover(
+async function requireApprover(
   asking: FactOf<"approval-ask">,
   /** The call that the approval is for. */
   call: Fact | undefined,
   { by, decision, edit, value }: AnswerFact & { readonly type: "approval-give" },
   { now, name, id }: { readonly now: number; readonly name: string; readonly id: FactId },
-): void {
+): Promise<void> {
   const { to, expires, of, fixed, answer } = asking;
   if (to !== undefined && !to.includes(by)) throw notTheirs(by, to);
   const agrees = decision !== "reject";
@@ -333,17 +334,25 @@ function requireApprover(
     throw new AnswerError(reason, "approve it, or reject it");
   }
   if (answer === undefined || !agrees) return;
+  const problem = decision === "take-over" ? await misfitOf(answer, value ?? null) : "";
+  if (problem === undefined) return;
   const { enum: choices } = answer as { readonly enum?: readonly Json[] };
-  const fits = choices === undefined ? typeof value === "string" : choices.includes(value as Json);
-  if (decision === "take-over" && fits) return;
   const words = choices === undefined ? '"…"' : choices.map((one) => JSON.stringify(one)).join(" | ");
   throw new AnswerError(
     decision === "approve"
       ? "a question cannot be agreed to"
-      : `${JSON.stringify(value)} does not answer the question`,
+      : `${JSON.stringify(value)} does not answer the question: ${problem}`,
     `rath.answer(${JSON.stringify(name)}, "${id.slice(0, 12)}", ${words}, "user:ada")`,
     { answer },
   );
+}
+
+/** The reason why a value does not fit a JSON Schema, if it does not. */
+async function misfitOf(schema: Json, value: Json): Promise<string | undefined> {
+  const { valid, errors } = (await jsonValidator(Object(schema))).validate(value);
+  if (valid) return undefined;
+  const { instanceLocation = "#", error = "it does not fit" } = errors.at(-1) ?? {};
+  return instanceLocation === "#" ? error : `${instanceLocation}: ${error}`;
 }
 
 function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {

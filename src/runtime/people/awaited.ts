@@ -41,7 +41,10 @@ export type Awaited = Pending &
     readonly why?: string;
     /** The person who changed the arguments, and the arguments before. */
     readonly edited?: FactOf<"approval-ask">["edited"];
-    /** Where it is a question: the JSON schema of an answer. */
+    /** The `tool-call` fact that it is about, and the model's own id of that call. */
+    readonly of?: FactId;
+    readonly call?: string;
+    /** Where it is a question, or a result is awaited from a client: the JSON schema of an answer. */
     readonly answer?: Json;
     /** Why it is asked once more. */
     readonly problem?: string;
@@ -52,8 +55,12 @@ export type Awaited = Pending &
   };
 
 export function describeAsk(fact: FactOf<"approval-ask">): Partial<Awaited> {
-  const { what, digest, to, expires, rule, why, edited, answer, problem, execution } = fact;
-  return { shown: what, digest, ...defined({ to, expires, rule, why, edited, answer, problem, execution }) };
+  const { what, digest, to, expires, rule, why, edited, answer, problem, execution, of } = fact;
+  return {
+    shown: what,
+    digest,
+    ...defined({ to, expires, rule, why, edited, answer, problem, execution, of }),
+  };
 }
 
 /** The request with invisible characters made visible, except in what a program answers with: its schema and principals. */

@@ -3,7 +3,7 @@ import { defined, showValue } from "../../util/index.js";
 import { RefusedError, requireKnown } from "../given.js";
 import { answerName } from "../run/names.js";
 import type { RunServices } from "../run/options.js";
-import { recordedRun } from "../tape/recorded.js";
+import { factAt, recordedRun } from "../tape/recorded.js";
 import { type AnswerOptions, giveAnswer, type MakeAnswer, requestsOf, revokeAnswer } from "./answer.js";
 import { type Awaited, describeAsk, doubtAbout, showVisibly } from "./awaited.js";
 
@@ -28,11 +28,13 @@ export class People {
     const awaited: Awaited[] = [];
     for (const one of (await requestsOf(store, heads)).values()) {
       const { fact } = await store.load(one.id);
-      const ask = fact.type === "approval-ask" ? describeAsk(fact) : {};
+      const ask: Partial<Awaited> = fact.type === "approval-ask" ? describeAsk(fact) : {};
+      const about = ask.of === undefined ? undefined : await factAt(store, ask.of);
+      const call = about?.type === "tool-call" ? defined({ call: about.call }) : {};
       const signal = fact.type === "signal-await" ? defined({ shown: fact.what }) : {};
       const doubt = one.doubt === true ? (await doubtAbout(store, heads, one.id)).doubt : {};
       const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
-      awaited.push(showVisibly({ ...one, ...ask, ...signal, ...doubt, answered }));
+      awaited.push(showVisibly({ ...one, ...ask, ...call, ...signal, ...doubt, answered }));
     }
     return awaited;
   }
@@ -50,7 +52,8 @@ export class People {
   }
 
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
-    return this.#decide(nameOrId, requireDecision(decision, "reject", nameOrId), "reject", {});
+    const checked = requireDecision(decision, "reject", nameOrId);
+    return this.#decide(nameOrId, await this.#named(nameOrId, checked), "reject", {});
   }
 
   /** The requester takes a request for approval back. */
@@ -75,7 +78,7 @@ export class People {
         "it does not say what came of it",
         `rath.takeOver(${JSON.stringify(nameOrId)}, { by: "user:ada", value: "paid by hand" })`,
       );
-    return this.#decide(nameOrId, decision, "take-over", { value });
+    return this.#decide(nameOrId, await this.#named(nameOrId, decision), "take-over", { value });
   }
 
   async signal(nameOrId: string, signal: string, value: Json, by: Principal): Promise<FactId> {
@@ -87,11 +90,11 @@ export class People {
   }
 
   async answer(nameOrId: string, ask: FactId, value: Json, by: Principal): Promise<FactId> {
-    // A question of a model is an approval that only an answer settles.
+    // A question of a model, and a call that its client answers, are approvals that only an answer settles.
     const isQuestion =
       typeof ask === "string" &&
       ask !== "" &&
-      (await this.pending(nameOrId)).find(({ id }) => id.startsWith(ask))?.answer !== undefined;
+      (await this.pending(nameOrId)).find((one) => isNamed(one, ask))?.answer !== undefined;
     if (isQuestion) return this.takeOver(nameOrId, { by, ask, value });
     return this.#answer(nameOrId, { kind: "signal-await", ask }, () => ({ type: "signal-give", by, value }));
   }
@@ -106,6 +109,16 @@ export class People {
       ...defined({ value, error, why }),
       ...(decision === "again" && doubt?.approved !== undefined && { digest: doubt.digest }),
     }));
+  }
+
+  /** The decision with the id of the request in place of the model's id of the call. */
+  async #named<Given extends Decision>(nameOrId: string, decision: Given): Promise<Given> {
+    const { ask } = decision;
+    if (typeof ask !== "string" || ask === "") return decision;
+    const found = (await this.pending(nameOrId)).filter((one) => isNamed(one, ask));
+    const [only = undefined] =
+      found.length === 1 ? found : found.filter(({ answer }) => answer !== undefined);
+    return only === undefined ? decision : { ...decision, ask: only.id };
   }
 
   #decide(
@@ -191,4 +204,9 @@ function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, na
     `what is decided is ${showValue(decision)}, not an object`,
     `say who decides: rath.${use}(${showValue(name)}, { by: "user:ada"${rest} })`,
   );
+}
+
+/** Whether a request is meant: by its id or the start of it, or by an id of the call that it is about. */
+function isNamed({ id, of, call }: Awaited, ask: string): boolean {
+  return id.startsWith(ask) || of === ask || call === ask;
 }

@@ -79,8 +79,8 @@ export function originsOf(fact: Fact): readonly Origin[] {
     case "record-import":
       return ["import"];
     case "tool-result":
-      // A person took over, and says what came of it.
-      return [sayerOf(fact.by) === "user" ? "user" : originOf(fact.origin)];
+      // A person took over, and says what came of it. What their client found is not their word.
+      return [sayerOf(fact.by) === "user" && fact.origin === undefined ? "user" : originOf(fact.origin)];
     case "tool-failure":
       return ["tool"];
     // A pure step says nothing that its session, and so its labels, did not have before.

@@ -51,8 +51,13 @@ export function isLetPass(item: PendingRequest, request: Request): boolean {
 }
 
 function standingOf(item: PendingRequest, request: Request, what: Json): Standing {
-  const editors = item.state.edited ? item.consent.editors : [];
-  return item.consent.standing(requiredApprovals(item, request), digestOf(canonical(what)), editors);
+  const { consent, state } = item;
+  const digest = digestOf(canonical(what));
+  const editors = state.edited ? consent.editors : [];
+  const standing = consent.standing(requiredApprovals(item, request), digest, editors);
+  // The client is asked for the result when everybody else has agreed.
+  if (request.client === undefined || standing.state !== "agreed") return standing;
+  return consent.standing([{ rule: "", ...request.approval?.terms }], digest, []);
 }
 
 /** Whether the required people have agreed to exactly the bytes that will be executed. Asks them if they have not been asked. */
@@ -78,7 +83,7 @@ export function isAgreed(item: PendingRequest, request: Request): boolean {
   }
   for (const ask of consent.open) item.drop(ask, "it is decided");
   if (taken === undefined && standing.state === "agreed") return true;
-  const failure = standing.state === "refused" ? refused(standing.give) : NOT_ANSWERED;
+  const failure = standing.state === "refused" ? refused(standing.give, item, request) : NOT_ANSWERED;
   const outcome =
     standing.state !== "refused" && taken !== undefined
       ? takenOver(request, taken)
@@ -107,9 +112,14 @@ function ask(item: PendingRequest, what: Json, { rule, why, level, to, within }:
     ...(level > 0 && { level }),
     ...(edit !== undefined && edited && { edited: { by: edit.by, was } }),
     ...(isFixed(request) && { fixed: true }),
-    ...defined({ answer: request.answer, problem: item.problem }),
+    ...defined({ answer: isQuestion(request, rule) ? request.answer : undefined, problem: item.problem }),
     ...(isSecond && { execution: attempts + 1 }),
   });
+}
+
+/** Whether only an answer will do. Before a client gives the result of a call, others may have to agree to the call. */
+function isQuestion({ answer, client }: Request, rule: string): boolean {
+  return answer !== undefined && (client === undefined || rule === "");
 }
 
 /** Whether a question was answered, so that it cannot be answered from now on; the run does not rest meanwhile. */
@@ -209,14 +219,15 @@ function shownForApproval(
 }
 
 /** Whose agreement it takes: what the rules want, and the request itself. Somebody's, if nobody says whose. */
-function requiredApprovals({ state }: PendingRequest, { approval }: Request): readonly Wanted[] {
+function requiredApprovals({ state }: PendingRequest, { approval, client }: Request): readonly Wanted[] {
   const { verdict } = state;
   const asked = verdict?.verdict === "ask";
   const wanted = asked ? (verdict.approvals as readonly Wanted[] | undefined) : [];
+  const why = asked && verdict.why !== undefined ? { why: verdict.why } : {};
+  if (client !== undefined) return asked && !wanted?.length ? [{ rule: "policy", ...why }] : (wanted ?? []);
   const { terms = {} } = approval ?? {};
   const own = Object.keys(terms).length === 0 ? [] : [{ rule: "", ...terms }];
   const all = [...(wanted ?? []), ...own];
-  const why = asked && verdict.why !== undefined ? { why: verdict.why } : {};
   return all.length > 0 ? all : [{ rule: "", ...why }];
 }
 
@@ -244,10 +255,10 @@ async function editedTo(request: Request, input: Json): Promise<Request | Failur
 
 /** The outcome of a request that a person dealt with in its place. */
 export function takenOver(
-  { fact }: Request,
+  { fact, client }: Request,
   { by, value = null }: Pick<FactOf<"approval-give">, "by" | "value">,
 ): Outcome {
-  if (fact.type === "tool-call") return { type: "tool-result", output: value, by };
+  if (fact.type === "tool-call") return { type: "tool-result", output: value, by, ...client };
   if (fact.type === "step-call") return { type: "step-result", value, by };
   const content = typeof value === "string" ? value : JSON.stringify(value);
   const { agent } = fact as { readonly agent?: string };
@@ -271,7 +282,12 @@ function denied({ rules, why }: FactOf<"policy-decide">): Failure {
   };
 }
 
-function refused(fact: Fact): Failure {
+function refused(fact: Fact, { consent }: PendingRequest, { client }: Request): Failure {
+  const asked = fact.type === "approval-give" ? consent.get(fact.of)?.fact : undefined;
+  const isResult =
+    client !== undefined && (asked as FactOf<"approval-ask"> | undefined)?.answer !== undefined;
+  if (fact.type === "approval-give" && fact.decision === "reject" && isResult)
+    return { name: "ClientToolError", message: fact.why ?? "it failed", code: "client-tool-failed" };
   if (fact.type === "approval-give" && fact.decision === "reject")
     return { name: "Rejected", message: fact.why ?? `${fact.by} said no`, code: "rejected" };
   return {

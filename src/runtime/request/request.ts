@@ -82,6 +82,8 @@ export type Request<Type extends RequestType = RequestType> = {
   /** How the question is called, where it is about no call; and what its answer must be, where only an answer will do. */
   readonly name?: string;
   readonly answer?: Json;
+  /** The result that answers it comes from a client, once policies let it pass; and where such results come from. */
+  readonly client?: { readonly origin: string };
   /** It does nothing but ask a person: no policy decides about that. */
   readonly asks?: true;
   /** The request with other arguments, as a person would have them; or why they will not do. */

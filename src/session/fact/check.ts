@@ -194,7 +194,7 @@ function isOfPerson({ type, by, role, kind, edited, name, error }: Fields): bool
 function isSaidByPerson(error: unknown): boolean {
   if (typeof error !== "object" || error === null) return false;
   const { name, data } = error as Partial<Failure>;
-  if (name === "Rejected" || name === "EffectFailed") return true;
+  if (name === "Rejected" || name === "ClientToolError" || name === "EffectFailed") return true;
   return isSaidByPerson((data as { readonly failure?: unknown } | null | undefined)?.failure);
 }
 

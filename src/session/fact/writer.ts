@@ -81,6 +81,7 @@ type LoosePart = {
   readonly text?: unknown;
   readonly name?: unknown;
   readonly input?: unknown;
+  readonly provider?: unknown;
 };
 
 function isPart(value: unknown): value is LoosePart {
@@ -89,7 +90,10 @@ function isPart(value: unknown): value is LoosePart {
 
 function partText(part: LoosePart, gone: (content: Gone) => string): string {
   if (typeof part.text === "string") return part.text;
-  if (part.type === "tool-call") return `[calls ${textOf(part.name)} with ${textOf(part.input)}]`;
+  if (part.type === "tool-call") {
+    const verb = part.provider === true ? "the provider ran" : "calls";
+    return `[${verb} ${textOf(part.name)} with ${textOf(part.input)}]`;
+  }
   if (part.type === "withheld") return gone(part as unknown as Gone);
   return `[${part.type}${part.name === undefined ? "" : ` ${textOf(part.name)}`}]`;
 }
