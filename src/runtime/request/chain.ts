@@ -203,6 +203,7 @@ export class Chain {
         this.#pause(item.asked, session);
         return;
       case "policy-decide":
+      case "approval-use":
       case "effect-fail":
       case "effect-doubt":
         return;

@@ -332,6 +332,16 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       why: text,
       edit: { run: text },
       value: { text },
+      always: "tool",
+    },
+    "approval-use": {
+      type: "approval-use",
+      of: id,
+      approval: id,
+      from: "user:ada",
+      digest: id,
+      rule: "r",
+      to: ["user:ada"],
     },
     "policy-set": { type: "policy-set", module: "m", policy: "p", version: id },
     "policy-decide": {
