@@ -27,6 +27,7 @@ export {
   waitFor,
 } from "./module-api.js";
 export { type Awaited, detailsOf, mayAnswer, type Sender } from "./people/awaited.js";
+export type { GivenApproval } from "./people/standing.js";
 export { openRath, type Rath } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";
 export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request/request.js";
