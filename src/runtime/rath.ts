@@ -30,6 +30,7 @@ import {
   type ReplaySettings,
   type RunSettings,
 } from "./rath-options.js";
+import { durabilityOf } from "./run/durability.js";
 import type { Observation, RunServices } from "./run/options.js";
 import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
@@ -82,6 +83,7 @@ export class Rath {
       services: this.services,
       prices: options.prices ?? {},
       policies: policiesOf(options.policy),
+      durability: durabilityOf(options.durability),
       secrets,
       pool: this.#pool,
       outer: isKept ? this : undefined,

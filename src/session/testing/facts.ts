@@ -282,6 +282,7 @@ export function sampleFacts(text: string, id: string): { readonly [Type in Appen
       name: "task",
       digests: { m: id },
       from: { run: "r", start: id, leaves: [id] },
+      durability: { every: 500 },
     },
     "run-cancel": { type: "run-cancel", of: id, why: text },
     "run-suspend": { type: "run-suspend", of: id, waiting: [id] },
