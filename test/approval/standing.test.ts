@@ -228,7 +228,7 @@ describe("a standing approval", () => {
     expect(shop.done).toEqual(["pay bob 5"]);
   });
 
-  it("[SA3] is revoked by whoever gave it or might have, and by nobody else", async () => {
+  it("[SA3] is revoked by its giver and the other approvers, and by nobody else", async () => {
     const { rath, id } = await opened("tool", {}, new Shop({ from: ["user:ada", "user:bob"] }));
     await expect(rath.revoke("chat", { by: "user:eve", approval: id })).rejects.toThrow("may not revoke it");
     await expect(rath.revoke("chat", { by: "agent:clerk", approval: id })).rejects.toThrow("may not revoke");
@@ -601,7 +601,7 @@ describe("the record of it", () => {
     expect(shop.done).toEqual([]);
   });
 
-  it("[SA9] `approvals` shows who gave what to whom, for which call, and `pending` those of the same tool", async () => {
+  it("[SA9] `approvals` shows giver, caller and call, and `pending` those of the same tool", async () => {
     const { rath, module, id } = await opened("arguments");
     expect(await rath.approvals("chat")).toEqual(await rath.approvals());
     expect(only(await rath.approvals())).toMatchObject({

@@ -116,7 +116,7 @@ export type Doubt = {
 /** A call in doubt, and the approvals that it was started on. */
 export type BegunCall = { readonly doubt: Doubt; readonly asks: readonly Asking[] };
 
-/** Who is asked, or would have been asked had there not been a standing approval. */
+/** The people who are asked, or would be without a standing approval. */
 type Asking = Pick<FactOf<"approval-ask">, "to">;
 
 /** Reads from the record what is known of a call in doubt. */

@@ -17,7 +17,7 @@ export type GivenApproval = {
   readonly by: Principal;
   readonly at: string;
   readonly why?: string;
-  /** What it covers: the same call again, or every call of the tool. */
+  /** The calls that it covers: the same call again, or every call of the tool. */
   readonly always: Always;
   /** The tool or step, who calls it, and on whose behalf. */
   readonly what: string;
@@ -28,7 +28,7 @@ export type GivenApproval = {
   readonly rule?: string;
   /** It lapses then. */
   readonly expires?: string;
-  /** Who revoked it. Later calls ask again. */
+  /** Its revocation. Later calls ask again. */
   readonly revoked?: { readonly by: Principal; readonly at: string; readonly why?: string };
 };
 

@@ -60,7 +60,7 @@ export function callerOf(asked: Session): Digest | undefined {
   return digestOf(canonical(who as unknown as Json));
 }
 
-/** What asks for the agreement: a rule with terms by its name; else the request itself, and the rules that ask without terms. */
+/** The rule that asks for the agreement, as a digest: a rule with terms by its name; else the request itself, and the rules that ask without terms. */
 export function groundOf(rule: string, verdict: FactOf<"policy-decide"> | undefined): Digest {
   const { policies = [], rules = [] } = verdict?.verdict === "ask" ? verdict : {};
   const ground = { rule, policies, rules: rule === "" ? [...rules].sort() : [] };

@@ -68,7 +68,7 @@ export const decision = {
       /** The `approval-give` that gave it, and the person who did. */
       approval: "id",
       from: "principal",
-      /** What would have been shown, the rule that it satisfies, and the principals who would have been asked. */
+      /** The digest of the call as it would have been shown, the rule that it satisfies, and the principals who would have been asked. */
       digest: "digest",
       rule: "text?",
       to: typed<readonly Principal[]>()("json?"),
