@@ -286,9 +286,8 @@ export class Rath {
   }
 
   /**
-   * Revokes an approval that the same person gave and that the run has not used yet. It becomes a rejection, and the record
-   * keeps both. Refused once the run has used it, or while the run is under way. With `approval`, revokes a standing approval at
-   * any time: later calls ask again.
+   * Revokes an approval of the same person that the run has not used yet; the record keeps both. Refused while the run is under
+   * way. With `approval`, revokes a standing approval at any time: later calls ask again.
    */
   async revoke(nameOrId: string, decision: Revocation): Promise<FactId> {
     return this.#people.revoke(nameOrId, decision);
