@@ -99,9 +99,15 @@ function toTyped(error: AnswerError, reference: string): RathError {
 /** `rath approve SESSION`: agrees to exactly what was shown, or to other arguments. */
 export async function approve(shell: Shell, input: Input): Promise<void> {
   const edit = jsonOption(input, "edit");
+  const always = textOption(input, "always") as "arguments" | "tool" | undefined;
   return answering(shell, input, async ({ rath, name, ...decision }) => ({
-    id: await rath.approve(name, { ...decision, ...defined({ edit }) }),
-    said: edit === undefined ? "approved" : "approved, with other arguments,",
+    id: await rath.approve(name, { ...decision, ...defined({ edit, always }) }),
+    said:
+      edit !== undefined
+        ? "approved, with other arguments,"
+        : always === undefined
+          ? "approved"
+          : `approved, always for this ${always === "tool" ? "tool" : "call"},`,
   }));
 }
 
@@ -110,6 +116,14 @@ export async function reject(shell: Shell, input: Input): Promise<void> {
   return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
     id: await rath.reject(name, decision),
     said: "rejected",
+  }));
+}
+
+/** `rath withdraw SESSION`: the requester takes the request back; the run goes on without it. */
+export async function withdraw(shell: Shell, input: Input): Promise<void> {
+  return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
+    id: await rath.withdraw(name, decision),
+    said: "withdrew the request of",
   }));
 }
 

@@ -84,7 +84,7 @@ const TITLES: { readonly [kind in Waiting["kind"]]: string } = {
 /** The same for people: the request, its content, its addressees, its deadline, and the commands to type. */
 export function waitingText(shell: Shell, one: Waiting): string {
   const { kind, what, shown, to, expires, rule, why, problem, edited, id, digest, answered } = one;
-  const { key, started, attempts, error, approved, execution } = one;
+  const { key, started, attempts, error, approved, execution, standing } = one;
   const room = Math.max(40, shell.columns - 4);
   const people = (names: readonly string[], between: string): string =>
     names.map((name) => oneLine(name)).join(between);
@@ -105,6 +105,10 @@ export function waitingText(shell: Shell, one: Waiting): string {
     (rule !== undefined || why !== undefined) && `  because  ${oneLine(reason, room)}`,
     kind !== "timer" && `  from     ${to === undefined ? anybody : people(to, " or ")}`,
     expires !== undefined && `  until    ${oneLine(expires)}`,
+    ...(standing ?? []).map(
+      ({ by, always, id: given }) =>
+        `  stands   ${oneLine(by)} approved ${always === "tool" ? "every call of it" : "a call of it"} (${given.slice(0, 12)}), which does not cover this one`,
+    ),
     `  id       ${shell.id(id)}${digest === undefined ? "" : `  digest ${plain(digest).slice(0, 12)}`}`,
     ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),
   ];

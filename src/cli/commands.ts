@@ -74,12 +74,16 @@ const COMMANDS: Commands = {
           choices: ["verify", "what-if"],
         },
         "--at <id>": "the run that this fact is of, instead of the newest",
+        "--until <step>": "ends at this fact: a step's number, an id, or ~3",
+        "--from <step>": "a what-if: what came up to this fact is taken over, and the rest is done anew",
         "--name <name>": "the name of a what-if; default: SESSION-what-if",
         ...EVENTS,
       },
       examples: [
         "rath replay demo-1",
+        "rath replay demo-1 --until 4",
         "rath replay demo-1 --mode what-if --with bolder.mjs --name demo-bold",
+        "rath replay demo-1 --from 4 --name demo-again",
       ],
       load: () => import("./command/replay.js"),
     },
@@ -92,9 +96,20 @@ const COMMANDS: Commands = {
     approve: {
       summary: "agrees to exactly what was shown",
       arguments: { SESSION: SESSION },
-      options: { ...ID, ...DIGEST, "--edit <json>": "agrees to these arguments instead", ...WHY, ...BY },
+      options: {
+        ...ID,
+        ...DIGEST,
+        "--edit <json>": "agrees to these arguments instead",
+        "--always <what>": {
+          text: "also covers later calls of this session: the same call, or every call of the tool",
+          choices: ["arguments", "tool"],
+        },
+        ...WHY,
+        ...BY,
+      },
       examples: [
         'rath approve order-7 --by user:ada --why "cheap"',
+        "rath approve order-7 --always arguments   # the same call is not asked about again",
         `rath approve claim-3 --id 1a2b3c --edit '{"amount":100}'`,
       ],
       load: async () => ({ run: (await import("./answering.js")).approve }),
@@ -105,6 +120,24 @@ const COMMANDS: Commands = {
       options: { ...ID, ...WHY, ...BY },
       examples: ['rath reject order-7 --why "too expensive"'],
       load: async () => ({ run: (await import("./answering.js")).reject }),
+    },
+    withdraw: {
+      summary: "takes a request back, as its requester: the run goes on without it",
+      arguments: { SESSION: SESSION },
+      options: { ...ID, ...WHY, ...BY },
+      examples: ['rath withdraw order-7 --by user:cy --why "never mind"'],
+      load: async () => ({ run: (await import("./answering.js")).withdraw }),
+    },
+    approvals: {
+      summary: "the standing approvals of a session, or of all sessions; revokes one",
+      arguments: { "[SESSION]": SESSION },
+      options: {
+        "--revoke <id>": "revokes the one of this id, or its beginning: later calls ask again",
+        ...WHY,
+        ...BY,
+      },
+      examples: ["rath approvals", "rath approvals order-7 --revoke 1a2b3c4d --by user:ada"],
+      load: () => import("./command/approvals.js"),
     },
     revoke: {
       summary: "revokes an approval that no run has used yet; it becomes a rejection",

@@ -52,14 +52,14 @@ export function requireMode(mode: string): void {
 }
 
 /** Where the runtime keeps what is its own. */
-const RESERVED = /^(run|answer)\//;
+const RESERVED = /^(run|answer|standing)\//;
 
 export function requireFreeName(name: string | undefined, use: string): void {
   if (name !== undefined && RESERVED.test(name))
     throw new RefusedError(
       use,
-      `names that begin with "run/" and "answer/" are the runtime's own`,
-      `choose another: ${JSON.stringify(name.replace(/^(run|answer)\//, "$1s/"))}`,
+      `names that begin with "run/", "answer/" and "standing/" are the runtime's own`,
+      `choose another: ${JSON.stringify(name.replace(RESERVED, "$1s/"))}`,
     );
 }
 

@@ -28,6 +28,7 @@ export {
 } from "./module-api.js";
 export { type Awaited, detailsOf, mayAnswer, type Sender } from "./people/awaited.js";
 export { jsonValidator } from "./people/json-schema.js";
+export type { GivenApproval } from "./people/standing.js";
 export { openRath, type Rath } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";
 export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request/request.js";

@@ -5,6 +5,7 @@ import { optionNames, showValue } from "../util/index.js";
 import { RefusedError } from "./given.js";
 import type { Policy } from "./policy/index.js";
 import type { Budget } from "./request/request.js";
+import type { Durability } from "./run/durability.js";
 import type { Mode, Prices } from "./run/options.js";
 import type { ServiceOptions } from "./services.js";
 
@@ -24,6 +25,12 @@ export type RathOptions = ServiceOptions & {
    * never recorded: where one would be, its name stands instead.
    */
   readonly secrets?: { readonly [name: string]: string | undefined };
+  /**
+   * When facts are written to the disk: "facts" as they are made, "effects" (the default) with each outcome of a `write` and each
+   * model reply, `{ every: 500 }` within so many milliseconds. Writes are on the disk before they start at every level. A run
+   * keeps the level that it began with.
+   */
+  readonly durability?: Durability;
 };
 
 export type RunSettings = {
@@ -71,5 +78,5 @@ export const RUN_SETTINGS = optionNames<RunSettings>()("by name budget signal");
 export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name until from signal");
 /** A misspelt limit or secret would be ignored. */
 export const RATH_OPTIONS = optionNames<RathOptions>()(
-  "store prices budget policy sandboxes secrets clock random uuid patience",
+  "store prices budget policy sandboxes secrets durability clock random uuid patience",
 );

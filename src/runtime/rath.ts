@@ -14,7 +14,15 @@ import { NotOpenError } from "./error.js";
 import { RefusedError, requireBudget, requireKnown } from "./given.js";
 import type { Module } from "./module.js";
 import type { Awaited } from "./people/awaited.js";
-import { type Approval, type Decision, People, type Settle, type TakeOver } from "./people/people.js";
+import {
+  type Approval,
+  type Decision,
+  People,
+  type Revocation,
+  type Settle,
+  type TakeOver,
+} from "./people/people.js";
+import type { GivenApproval } from "./people/standing.js";
 import {
   policiesOf,
   RATH_OPTIONS,
@@ -22,6 +30,7 @@ import {
   type ReplaySettings,
   type RunSettings,
 } from "./rath-options.js";
+import { durabilityOf } from "./run/durability.js";
 import type { Observation, RunServices } from "./run/options.js";
 import { Runs } from "./run/runs.js";
 import { hostedBy } from "./run/scope.js";
@@ -74,6 +83,7 @@ export class Rath {
       services: this.services,
       prices: options.prices ?? {},
       policies: policiesOf(options.policy),
+      durability: durabilityOf(options.durability),
       secrets,
       pool: this.#pool,
       outer: isKept ? this : undefined,
@@ -275,11 +285,16 @@ export class Rath {
   }
 
   /**
-   * Revokes an approval that the same person gave and that the run has not used yet. It becomes a rejection, and the record
-   * keeps both. Refused once the run has used it, or while the run is under way.
+   * Revokes an approval of the same person that the run has not used yet; the record keeps both. Refused while the run is under
+   * way. With `approval`, revokes a standing approval at any time: later calls ask again.
    */
-  async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
+  async revoke(nameOrId: string, decision: Revocation): Promise<FactId> {
     return this.#people.revoke(nameOrId, decision);
+  }
+
+  /** The standing approvals of a session, or all of this store: `rath.approve(name, { by, always: "tool" })` gives one. */
+  async approvals(nameOrId?: string): Promise<readonly GivenApproval[]> {
+    return this.#people.approvals(nameOrId);
   }
 
   /** Takes a call over: a person did it themselves, and `value` is the outcome. */

@@ -283,6 +283,7 @@ describe("the value", () => {
         "workspace-change",
         "validation-report",
       ],
+      workflow: ["gate-check"],
       runtime: [
         "effect-start",
         "effect-fail",
@@ -300,6 +301,7 @@ describe("the value", () => {
         "policy-set",
         "policy-decide",
         "approval-ask",
+        "approval-use",
         "record-import",
         "sandbox-open",
         "sandbox-suspend",

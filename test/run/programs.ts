@@ -41,6 +41,11 @@ export default workflow("claim", { parcel, clerk }, async (session) => {
   return clerk.forward(back.say("The parcel is back: " + JSON.stringify(value)));
 });
 export { clerk };
+export const again = agent({
+  name: "clerk",
+  model: scripted((prompt) => (prompt.at(-1).role === "user" ? { tool: "refund", input: { amount: 130 } } : "refunded 130")),
+  tools: [refund],
+});
 export const both = workflow("both", async (session) => {
   const sides = await Promise.all(["one", "two"].map((name) => approve(name, { name }).forward(session.fork(name))));
   return sides[0].merge(sides[1]).say("both agreed", { role: "assistant" });

@@ -61,13 +61,13 @@ export async function run(shell: Shell, input: Input): Promise<void> {
 
 /** Names that a run has for its own use while it is under way. */
 export function isKeptByRuntime(name: string): boolean {
-  return /^(run|answer)s?\//.test(name) || name.startsWith(".");
+  return /^((run|answer)s?|standing)\//.test(name) || name.startsWith(".");
 }
 
 export function keptByRuntime(name: string): UsageError {
   return new UsageError(
     `Cannot call a session ${name}.`,
-    "names that begin with run/, answer/ or a dot are the runtime's own",
+    "names that begin with run/, answer/, standing/ or a dot are the runtime's own",
   );
 }
 

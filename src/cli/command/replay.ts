@@ -1,7 +1,9 @@
 import { recordedRun } from "../../runtime/index.js";
-import type { RathError, Session } from "../../session/index.js";
+import type { FactId, RathError, Session } from "../../session/index.js";
 import { freeName } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
 import { erasedBehind, failing, isDifference, tellOutcome } from "../outcome.js";
 import { noteBeside } from "../program-note.js";
 import { watching } from "../running.js";
@@ -21,7 +23,17 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const rath = await shell.rath(program.options);
   const called = at === undefined ? (found.name ?? id) : id;
   const events = input.options.events === true;
-  if (textOption(input, "mode") === "what-if") {
+  const until = await factOption(shell, input, "until", found.id);
+  const from = await factOption(shell, input, "from", found.id);
+  const isWhatIf = textOption(input, "mode") === "what-if" || from !== undefined;
+  if (until !== undefined && isWhatIf)
+    throw new UsageError(
+      "--until ends a replay, and a what-if goes on.",
+      "--until STEP alone; or --from STEP to do anew what came after it",
+    );
+  if (from !== undefined && textOption(input, "mode") === "verify")
+    throw new UsageError("--from begins a what-if.", "leave out --mode verify");
+  if (isWhatIf) {
     const name =
       textOption(input, "name") ??
       (await freeName(await shell.store(), `${found.name ?? id.slice(0, 12)}-what-if`));
@@ -31,7 +43,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     let ended: Session;
     try {
       ended = await watching(shell, rath, { events }, (signal) =>
-        rath.replay(called, program.module, { mode: "what-if", name, signal }),
+        rath.replay(called, program.module, { mode: "what-if", name, signal, ...defined({ from }) }),
       );
     } catch (error) {
       const { session } = Object(error) as { readonly session?: Session };
@@ -46,11 +58,15 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   }
   try {
     const same = await watching(shell, rath, { events }, (signal) =>
-      rath.replay(called, program.module, { mode: "verify", signal }),
+      rath.replay(
+        called,
+        program.module,
+        until === undefined ? { mode: "verify", signal } : { until, signal },
+      ),
     );
     shell.tell({ same: true, id: same.id, program: program.note, changed: program.changed });
     shell.say(
-      `${shell.green("the same id")} ${shell.id(same.id)}: the program came out as it is recorded, and nothing was asked`,
+      `${shell.green("the same id")} ${shell.id(same.id)}: the program came out as it is recorded${until === undefined ? "" : " up to there"}, and nothing was asked`,
     );
     return 0;
   } catch (error) {
@@ -62,4 +78,15 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.say(`${shell.red("not the same")}: ${plain(told.message)}`);
     return 3;
   }
+}
+
+/** The fact that an option points to in this session. */
+async function factOption(
+  shell: Shell,
+  input: Input,
+  option: "until" | "from",
+  session: FactId,
+): Promise<FactId | undefined> {
+  const step = textOption(input, option);
+  return step === undefined ? undefined : placeAt(await shell.store(), session, step);
 }

@@ -23,8 +23,8 @@ import {
   thisProcess,
 } from "../../store/index.js";
 import { AnswerError } from "../error.js";
-import { delegationOf } from "../policy/index.js";
-import { answerName } from "../run/names.js";
+import { delegationOf, mayStand } from "../policy/index.js";
+import { answerName, standingName } from "../run/names.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { type BegunCall, type Doubt, doubtAbout } from "./awaited.js";
 import { jsonValidator } from "./json-schema.js";
@@ -118,18 +118,21 @@ export async function giveAnswer(
   }
   const answer = asked.append({ ...made, of: id, at: new Date(now).toISOString() });
   const name = answerName(recorded.nonce, id);
+  const stands = made.type === "approval-give" && made.always !== undefined;
+  const also = stands ? { also: { [standingName(answer.id)]: answer } } : {};
   const refused = (): AnswerError =>
     new AnswerError(
       "it was answered already",
       `resume the run: await rath.resume(name, module)${fact.type === "approval-ask" ? "; an approval that no run has used can be revoked: await rath.revoke(name, { by })" : ""}`,
       { request: id },
     );
-  await store.save(answer, { name, expect: null }).catch((error: unknown) => {
+  await store.save(answer, { name, expect: null, ...also }).catch((error: unknown) => {
     throw error instanceof ConflictError ? refused() : error;
   });
   // The name is free again as soon as an answer was taken in, which may have happened since we looked.
   if (await isTooLate(store, recorded, id, answer.id)) {
     if ((await store.head(name)) === answer.id) await store.forget(name);
+    if (stands) await store.forget(standingName(answer.id));
     throw refused();
   }
   return answer.id;
@@ -179,7 +182,9 @@ export async function revokeAnswer(
     const answer = approval.append(
       conceal({ type: "approval-give", of, decision: "reject", digest, by, why, at }),
     );
-    await store.save(answer, { name: answerName(recorded.nonce, of), expect: given });
+    const stands = (await store.head(standingName(given))) !== undefined;
+    const also = stands ? { also: { [standingName(given)]: answer } } : {};
+    await store.save(answer, { name: answerName(recorded.nonce, of), expect: given, ...also });
     return answer.id;
   } finally {
     await lease.release();
@@ -300,7 +305,7 @@ async function requireApprover(
   asking: FactOf<"approval-ask">,
   /** The call that the approval is for. */
   call: Fact | undefined,
-  { by, decision, edit, value }: AnswerFact & { readonly type: "approval-give" },
+  { by, decision, edit, value, always }: AnswerFact & { readonly type: "approval-give" },
   { now, name, id }: { readonly now: number; readonly name: string; readonly id: FactId },
 ): Promise<void> {
   const { to, expires, of, fixed, answer } = asking;
@@ -324,6 +329,14 @@ async function requireApprover(
       `${by} is not a person, and the terms of the approval do not name it`,
       `approve as a person: by: "user:ada"; or name it in the terms: approval: { from: ${JSON.stringify(by)} }`,
       { by },
+    );
+  if (always !== undefined && (!mayStand(asking) || call === undefined || !isToolOrStep(call)))
+    throw new AnswerError(
+      "it is not a call that a standing approval can cover",
+      asking.execution === undefined
+        ? "leave out `always`: a question, a call of a model, and arguments that somebody replaced are asked about each time"
+        : "leave out `always`: a second execution of a call is asked about each time",
+      { of: of ?? id },
     );
   if (edit !== undefined && fixed === true) {
     const hint = "approve it as it is, reject it, or take it over";
@@ -353,6 +366,10 @@ async function misfitOf(schema: Json, value: Json): Promise<string | undefined> 
   if (valid) return undefined;
   const { instanceLocation = "#", error = "it does not fit" } = errors.at(-1) ?? {};
   return instanceLocation === "#" ? error : `${instanceLocation}: ${error}`;
+}
+
+function isToolOrStep({ type }: Fact): boolean {
+  return type === "tool-call" || type === "step-call";
 }
 
 function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {

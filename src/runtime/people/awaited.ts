@@ -19,7 +19,7 @@ import {
 } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
-import { delegationOf } from "../policy/index.js";
+import { delegationOf, type StandingApproval } from "../policy/index.js";
 import type { Rath } from "../rath.js";
 
 /** Something that a session waits for. For a call in doubt also the fields of `Doubt`. */
@@ -48,6 +48,8 @@ export type Awaited = Pending &
     readonly answer?: Json;
     /** Why it is asked once more. */
     readonly problem?: string;
+    /** The standing approvals that this session has for the same tool and caller: what else they lack, they do not cover this. */
+    readonly standing?: readonly Pick<StandingApproval, "id" | "by" | "always">[];
     /** The number of the execution, if the call was started before and may have happened. */
     readonly execution?: number;
     /** Whether it is answered already. The run takes the answer in when it is resumed. */
@@ -119,7 +121,10 @@ export type Doubt = {
 };
 
 /** A call in doubt, and the approvals that it was started on. */
-export type BegunCall = { readonly doubt: Doubt; readonly asks: readonly FactOf<"approval-ask">[] };
+export type BegunCall = { readonly doubt: Doubt; readonly asks: readonly Asking[] };
+
+/** The people who are asked, or would be without a standing approval. */
+type Asking = Pick<FactOf<"approval-ask">, "to">;
 
 /** Reads from the record what is known of a call in doubt. */
 export async function doubtAbout(
@@ -130,7 +135,7 @@ export async function doubtAbout(
   const { blobs } = Session.realmOf(await store.load(request));
   const read = (line: string): Fact => readFact(line, blobs);
   const call = read((await store.line(request)) as string);
-  const asks = new Map<FactId, FactOf<"approval-ask">>();
+  const asks = new Map<FactId, Asking>();
   const starts: FactOf<"effect-start">[] = [];
   const approved = new Set<Principal>();
   const { name = "", input = null } = call as { readonly name?: string; readonly input?: Json };
@@ -148,6 +153,9 @@ export async function doubtAbout(
       if (fact.type === "approval-ask") {
         asks.set(id, fact);
         shown = known(fact.what);
+      } else if (fact.type === "approval-use") {
+        approved.add(fact.from);
+        asks.set(id, fact);
       } else if (fact.type === "effect-start") starts.push(fact);
       else if (fact.type === "effect-doubt") error = fact.error;
     }
@@ -168,6 +176,7 @@ export async function doubtAbout(
 const TELLING: ReadonlySet<string> = new Set([
   "approval-ask",
   "approval-give",
+  "approval-use",
   "effect-start",
   "effect-doubt",
 ]);

@@ -1,11 +1,13 @@
-import type { FactId, FactOf, Failure, Json, Principal, Settlement } from "../../session/index.js";
+import type { FactId, FactInput, FactOf, Failure, Json, Principal, Settlement } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import { RefusedError, requireKnown } from "../given.js";
+import { type Always, isAlways } from "../policy/index.js";
 import { answerName } from "../run/names.js";
 import type { RunServices } from "../run/options.js";
 import { factAt, recordedRun } from "../tape/recorded.js";
 import { type AnswerOptions, giveAnswer, type MakeAnswer, requestsOf, revokeAnswer } from "./answer.js";
 import { type Awaited, describeAsk, doubtAbout, showVisibly } from "./awaited.js";
+import { type GivenApproval, revokeStanding, standingApprovals, standingFor } from "./standing.js";
 
 /**
  * The requests to people and their answers. An answer is kept in the store, where the run that asked finds it: now, or when
@@ -33,14 +35,16 @@ export class People {
       const call = about?.type === "tool-call" ? defined({ call: about.call }) : {};
       const signal = fact.type === "signal-await" ? defined({ shown: fact.what }) : {};
       const doubt = one.doubt === true ? (await doubtAbout(store, heads, one.id)).doubt : {};
+      const standing = fact.type === "approval-ask" ? await standingFor(store, one.id) : {};
       const answered = run !== undefined && (await store.head(answerName(run.nonce, one.id))) !== undefined;
-      awaited.push(showVisibly({ ...one, ...ask, ...call, ...signal, ...doubt, answered }));
+      awaited.push(showVisibly({ ...one, ...ask, ...call, ...signal, ...doubt, ...standing, answered }));
     }
     return awaited;
   }
 
   async approve(nameOrId: string, decision: Approval): Promise<FactId> {
-    const { edit } = requireDecision(decision, "approve", nameOrId);
+    const { edit, always } = requireDecision(decision, "approve", nameOrId);
+    requireAlways(decision, nameOrId);
     const { names } = this.#host.secrets.conceal(edit ?? null);
     if (names.length > 0)
       throw new RefusedError(
@@ -48,7 +52,7 @@ export class People {
         `the arguments hold the secret ${names.join(", ")}, which would be recorded`,
         "leave it out: tools ask for secrets by their names",
       );
-    return this.#decide(nameOrId, decision, "approve", defined({ edit }));
+    return this.#decide(nameOrId, decision, "approve", defined({ edit, always }));
   }
 
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
@@ -63,11 +67,18 @@ export class People {
     return this.#decide(nameOrId, { ...decision, why, withdrawn: true }, "reject", {});
   }
 
-  async revoke(nameOrId: string, decision: Decision): Promise<FactId> {
-    requireDecision(decision, "revoke", nameOrId);
+  async revoke(nameOrId: string, decision: Revocation): Promise<FactId> {
+    const { approval, ...rest } = requireDecision(decision, "revoke", nameOrId);
     const { open, secrets, services } = this.#host;
-    const now = services.now();
-    return revokeAnswer(await open(), nameOrId, { ...decision, now }, (fact) => secrets.conceal(fact).value);
+    const given = { ...rest, now: services.now() };
+    const conceal = (fact: FactInput): FactInput => secrets.conceal(fact).value;
+    return approval === undefined
+      ? revokeAnswer(await open(), nameOrId, given, conceal)
+      : revokeStanding(await open(), nameOrId, { ...given, approval }, conceal);
+  }
+
+  async approvals(nameOrId?: string): Promise<readonly GivenApproval[]> {
+    return standingApprovals(await this.#host.open(), nameOrId);
   }
 
   async takeOver(nameOrId: string, decision: TakeOver): Promise<FactId> {
@@ -125,7 +136,7 @@ export class People {
     nameOrId: string,
     { by, ask, digest, why, withdrawn }: Decision & { readonly withdrawn?: boolean },
     decision: FactOf<"approval-give">["decision"],
-    more: { readonly edit?: Json; readonly value?: Json },
+    more: { readonly edit?: Json; readonly value?: Json; readonly always?: Always },
   ): Promise<FactId> {
     return this.#answer(nameOrId, { kind: "approval-ask", ask, by, digest, withdrawn }, (asked) => ({
       type: "approval-give",
@@ -161,6 +172,17 @@ export type Decision = {
 export type Approval = Decision & {
   /** Agrees to these arguments in place of those that were shown. Both are kept. */
   readonly edit?: Json;
+  /**
+   * A standing approval: later calls of this session are not asked about, "arguments" if they are the same call, "tool" if they
+   * call the same tool. It covers what the same rule asks of the same caller, on behalf of the same people, until it is revoked.
+   */
+  readonly always?: Always;
+};
+
+/** A person's word that an approval no longer holds. */
+export type Revocation = Decision & {
+  /** The id of a standing approval, as `rath.approvals(name)` shows it, or its beginning. */
+  readonly approval?: FactId;
 };
 
 /** A person's word that they did it themselves. */
@@ -184,9 +206,9 @@ export type Settle = {
 };
 
 const DECISIONS = {
-  approve: ["by", "ask", "digest", "why", "edit"],
+  approve: ["by", "ask", "digest", "why", "edit", "always"],
   reject: ["by", "ask", "digest", "why"],
-  revoke: ["by", "ask", "why"],
+  revoke: ["by", "ask", "approval", "why"],
   withdraw: ["by", "ask", "why"],
   takeOver: ["by", "ask", "digest", "why", "value"],
   settle: ["by", "of", "decision", "value", "error", "why", "digest"],
@@ -209,4 +231,22 @@ function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, na
 /** Whether a request is meant: by its id or the start of it, or by an id of the call that it is about. */
 function isNamed({ id, of, call }: Awaited, ask: string): boolean {
   return id.startsWith(ask) || of === ask || call === ask;
+}
+
+/** A standing approval is for what was shown, and says for which calls. */
+function requireAlways({ always, edit }: Approval, name: string): void {
+  if (always === undefined) return;
+  const use = `approve what ${showValue(name)} waits for`;
+  if (!isAlways(always))
+    throw new RefusedError(
+      use,
+      `\`always\` must be "arguments" or "tool"; got ${showValue(always)}`,
+      'always: "arguments" for the same call again, always: "tool" for every call of the tool, in this session',
+    );
+  if (edit !== undefined)
+    throw new RefusedError(
+      use,
+      "`always` stands for what was shown, and `edit` replaces it",
+      "approve the edit alone, and let the next call ask again",
+    );
 }

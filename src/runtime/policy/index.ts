@@ -11,3 +11,13 @@ export {
 } from "./labels.js";
 export { policy, strictestOf } from "./policy.js";
 export type { PolicyRule } from "./rule.js";
+export {
+  type Always,
+  callerOf,
+  groundOf,
+  isAlways,
+  isCoveredBy,
+  mayStand,
+  type StandingApproval,
+  standingIn,
+} from "./standing.js";

@@ -1,5 +1,6 @@
 import {
   canonical,
+  type Digest,
   digestOf,
   type Edited,
   type Fact,
@@ -10,11 +11,12 @@ import {
 } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { failureOf } from "../error.js";
-import type { Wanted } from "../policy/index.js";
+import type { StandingApproval, Wanted } from "../policy/index.js";
 import type { Secrets } from "../secrets.js";
-import type { Question, Standing } from "./consent.js";
+import type { Agreeing, Question, Standing } from "./consent.js";
 import { isRuled, rulingOn } from "./gate.js";
 import type { PendingRequest } from "./pending-request.js";
+import { heldFor, reliedOn, relyOn } from "./rely.js";
 import type { Outcome, Request } from "./request.js";
 import { LONGEST_TIMER } from "./timeout.js";
 
@@ -50,14 +52,21 @@ export function isLetPass(item: PendingRequest, request: Request): boolean {
   return false;
 }
 
-function standingOf(item: PendingRequest, request: Request, what: Json): Standing {
+function standingOf(
+  item: PendingRequest,
+  request: Request,
+  what: Json,
+  more: Agreeing = () => [],
+  wanted = requiredApprovals(item, request),
+): Standing {
   const { consent, state } = item;
   const digest = digestOf(canonical(what));
   const editors = state.edited ? consent.editors : [];
-  const standing = consent.standing(requiredApprovals(item, request), digest, editors);
+  const relied = reliedOn(item, digest);
+  const standing = consent.standing(wanted, digest, (rule) => [...editors, ...relied(rule), ...more(rule)]);
   // The client is asked for the result when everybody else has agreed.
   if (request.client === undefined || standing.state !== "agreed") return standing;
-  return consent.standing([{ rule: "", ...request.approval?.terms }], digest, []);
+  return consent.standing([{ rule: "", ...request.approval?.terms }], digest, () => []);
 }
 
 /** Whether the required people have agreed to exactly the bytes that will be executed. Asks them if they have not been asked. */
@@ -71,8 +80,15 @@ export function isAgreed(item: PendingRequest, request: Request): boolean {
     run.watch(withdraw(item, stale));
     return false;
   }
-  const standing: Standing = what === undefined ? AGREED : standingOf(item, request, what);
+  let standing: Standing = what === undefined ? AGREED : standingOf(item, request, what);
   const { taken } = consent;
+  // A call that its client does is agreed to each time.
+  const mayRely = what !== undefined && request.client === undefined;
+  if (taken === undefined && standing.state === "open" && mayRely) {
+    const held = heldFor(item, request, requiredApprovals(item, request), digest as Digest);
+    if (held === undefined) return false;
+    standing = withStanding(item, request, what, held);
+  }
   if (taken === undefined && standing.state === "open" && what !== undefined) {
     for (const question of standing.questions) ask(item, what, question);
     // The people who are asked must be able to see it, also while something else is under way.
@@ -90,6 +106,24 @@ export function isAgreed(item: PendingRequest, request: Request): boolean {
       : request.failed(failure, undefined);
   item.soon(() => item.end(outcome));
   return false;
+}
+
+/**
+ * Where it stands with the standing approvals that hold. They are used last, right before the call is made, when nobody is left
+ * to be asked: until then each can be revoked.
+ */
+function withStanding(
+  item: PendingRequest,
+  request: Request,
+  what: Json,
+  held: ReadonlyMap<string, readonly StandingApproval[]>,
+): Standing {
+  const standing = standingOf(item, request, what, (rule) => (held.get(rule) ?? []).map(({ by }) => by));
+  if (standing.state === "agreed")
+    relyOn(item, requiredApprovals(item, request), digestOf(canonical(what)), held, (wanted, agreeing) =>
+      standingOf(item, request, what, agreeing, wanted),
+    );
+  return standing;
 }
 
 function ask(item: PendingRequest, what: Json, { rule, why, level, to, within }: Question): void {

@@ -64,7 +64,8 @@ export async function tryEffect(item: PendingRequest, request: Request): Promise
   const began = run.services.now();
   try {
     // A write is on the disk before it starts, so that it is never repeated unseen; so is the key of an idempotent effect.
-    if (write || request.effect === "idempotent") await run.recorder.flush();
+    const isKept = write || request.effect === "idempotent" || run.options.durability === "facts";
+    if (isKept) await run.recorder.flush();
     // Stopped for a while, in that or before it: another process may have taken the run over, and done this.
     if (!run.lease.isHeld) await run.lease.hold();
     if (run.recorder.stopped !== undefined || item.turn !== turn) return;

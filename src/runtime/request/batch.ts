@@ -24,7 +24,7 @@ const OUTCOMES: ReadonlySet<string> = new Set([
 ]);
 
 /** Facts that may let a request pass, or end a wait. */
-const LETTING: ReadonlySet<string> = new Set(["answer-take", "wait-cancel", "policy-decide"]);
+const LETTING: ReadonlySet<string> = new Set(["answer-take", "approval-use", "wait-cancel", "policy-decide"]);
 
 /**
  * Requests that are dealt with side by side on one chain of facts: first all requests, then what happens to them as it

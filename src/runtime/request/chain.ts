@@ -12,6 +12,7 @@ import {
 } from "../../session/index.js";
 import { ErasedContentError } from "../error.js";
 import { spentOn } from "../run/budget.js";
+import { keepsReplies } from "../run/durability.js";
 import { divergence } from "../run/program.js";
 import type { Run } from "../run/run.js";
 import type { Scope } from "../run/scope.js";
@@ -136,7 +137,9 @@ export class Chain {
     this.#tip = session;
     this.#scope.made(session);
     this.#note(item, undefined);
-    if (request.effect === "write" || session.fact.type === "model-reply") this.#run.recorder.flushSoon();
+    const { recorder, options } = this.#run;
+    const isReply = session.fact.type === "model-reply" && keepsReplies(options.durability);
+    if (request.effect === "write" || isReply) recorder.flushSoon();
   }
 
   #outcome(item: PendingRequest, body: Outcome, more: readonly Session[]): Session {
@@ -203,6 +206,7 @@ export class Chain {
         this.#pause(item.asked, session);
         return;
       case "policy-decide":
+      case "approval-use":
       case "effect-fail":
       case "effect-doubt":
         return;

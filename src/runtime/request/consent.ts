@@ -33,6 +33,9 @@ export type Question = {
   readonly within: number | undefined;
 };
 
+/** The people who agree to what one rule wants, beside those who were asked about this call. */
+export type Agreeing = (rule: string) => readonly Principal[];
+
 export type Standing =
   | { readonly state: "agreed" | "expired" }
   | { readonly state: "refused"; readonly give: Give }
@@ -50,6 +53,7 @@ export class Consent {
   /** The settlement that wants a second execution. */
   #second: FactOf<"effect-settle"> | undefined;
   #taken: Give | undefined;
+  readonly #uses: { readonly use: FactOf<"approval-use">; readonly round: number }[] = [];
 
   get open(): readonly Session[] {
     return [...this.#asks.values()].filter(({ state }) => state === "open").map(({ session }) => session);
@@ -74,6 +78,16 @@ export class Consent {
   /** The answer of a person who did it themselves. */
   get taken(): Give | undefined {
     return this.#taken;
+  }
+
+  /** The standing approvals that it relies on, as they are recorded. */
+  get uses(): readonly FactOf<"approval-use">[] {
+    return this.#uses.filter(({ round }) => round === this.#round).map(({ use }) => use);
+  }
+
+  /** It relies on a standing approval. */
+  used(use: FactOf<"approval-use">): void {
+    this.#uses.push({ use, round: this.#round });
   }
 
   get(ask: FactId): Session | undefined {
@@ -111,10 +125,8 @@ export class Consent {
 
   /** Whether somebody may say what became of it: the record may have been written to by others than this runtime. */
   isSettledBy({ by }: FactOf<"effect-settle">): boolean {
-    return maySettle(
-      [...this.#asks.values()].map(({ fact }) => fact),
-      by,
-    );
+    const asks = [...this.#asks.values()].map(({ fact }) => fact);
+    return maySettle([...asks, ...this.#uses.map(({ use }) => use)], by);
   }
 
   /** It may have happened, and is to be executed again: what was agreed to before is used up. */
@@ -138,18 +150,18 @@ export class Consent {
   /**
    * Where it stands with the agreement to exactly the bytes of this digest.
    *
-   * @param editors who gave these arguments, and so agree to them
+   * @param agreeing who gave these arguments, and so agrees to them, or gave a standing approval
    */
-  standing(wanted: readonly Wanted[], digest: string, editors: readonly Principal[]): Standing {
+  standing(wanted: readonly Wanted[], digest: string, agreeing: Agreeing): Standing {
     const second = this.#second;
-    const agreeing = second?.digest === digest ? [...editors, second.by] : editors;
+    const again = second?.digest === digest ? [second.by] : [];
     const all = wanted.map((one) => {
       const asked = [...this.#asks.values()].filter(
         ({ fact, round, state }) =>
           // A no stands, also where it is asked anew because of somebody else's answer.
           (fact.rule ?? "") === one.rule && (round === this.#round || state === "refused"),
       );
-      return stands(one, asked, digest, agreeing);
+      return stands(one, asked, digest, [...agreeing(one.rule), ...again]);
     });
     return (
       all.find(({ state }) => state === "refused") ??
@@ -166,7 +178,7 @@ function stands(
   wanted: Wanted,
   asked: readonly Ask[],
   digest: string,
-  editors: readonly Principal[],
+  agreeing: readonly Principal[],
   // Whatever it was about: others were asked because those before them did not answer.
   level = asked.reduce((highest, { fact }) => Math.max(highest, fact.level ?? 0), 0),
 ): Standing {
@@ -181,7 +193,7 @@ function stands(
   const last = refused.at(-1);
   if (last !== undefined && refused.length > asking - need) return { state: "refused", give: last };
   const agreed = new Set(
-    [...at.flatMap(({ state, give }) => (state === "agreed" && give ? [give.by] : [])), ...editors].filter(
+    [...at.flatMap(({ state, give }) => (state === "agreed" && give ? [give.by] : [])), ...agreeing].filter(
       (one) => approvers.length === 0 || approvers.includes(one),
     ),
   );
@@ -196,7 +208,7 @@ function stands(
   const open = at.some(({ state }) => state === "open");
   if (open || agreed.size + questions.length >= need) return { state: "open", questions };
   // Too many said nothing in time.
-  return stands(wanted, asked, digest, editors, level + 1);
+  return stands(wanted, asked, digest, agreeing, level + 1);
 }
 
 /** Questions in these states are not asked again. */

@@ -41,6 +41,10 @@ export class PendingRequest {
   evidence: Evidence[] = [];
   /** The module that runs in its place, once it was entered. */
   child: Child | undefined;
+  /** The standing approvals that hold, by the store. Undefined until it was asked. */
+  held: ReadonlySet<FactId> | undefined;
+  /** Whether the store is being asked. */
+  isChecking = false;
   /** Stops the attempt that is under way. */
   controller: AbortController | undefined;
   /** Lets the run rest though an effect that was given up, or a wait, goes on. */
@@ -167,6 +171,10 @@ export class PendingRequest {
         });
         return;
       }
+      case "approval-use":
+        consent.used(fact);
+        this.advance(event);
+        return;
       case "answer-take":
         this.advance({ ...event, said: event.waits ? "other" : this.#hear(fact.of, answer) });
         return;

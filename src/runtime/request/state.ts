@@ -144,6 +144,8 @@ function afterFact(state: RequestState, { fact, waits, asAsked, voidsEdit, said 
       return said === "edit" ? moved({ ...state, verdict: undefined, edited: false }, "asked") : state;
     case "wait-cancel":
       return waits ? done(state) : state;
+    case "approval-use":
+      return state;
     default:
       return done(state);
   }

@@ -13,6 +13,13 @@ export function answerName(run: string, request: string): string {
   return `answer/${run}/${request}`;
 }
 
+/** Where a standing approval is kept: the approval itself as long as it holds, its revocation after that. */
+export function standingName(approval: string): string {
+  return `${STANDING}${approval}`;
+}
+
+export const STANDING = "standing/";
+
 /** The name of a run that was given none. */
 export function unnamed(run: string): string {
   return `unnamed/${run}`;

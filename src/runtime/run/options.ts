@@ -7,6 +7,7 @@ import type { Budget } from "../request/request.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import type { Entry, Tape } from "../tape/tape.js";
+import type { Durability } from "./durability.js";
 
 /** Prices in US dollars per million tokens, by the id of the model. */
 export type Prices = {
@@ -31,6 +32,7 @@ export type RunServices = {
   readonly services: Services;
   readonly prices: Prices;
   readonly policies: readonly Policy[];
+  readonly durability: Durability;
   readonly secrets: Secrets;
   readonly pool: SandboxPool;
   /** The host of the session that comes out. Without one, runs are not kept in the store. */

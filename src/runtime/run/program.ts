@@ -24,14 +24,18 @@ import { Scope } from "./scope.js";
 /** The first fact of a run: it identifies the program by digests. */
 export type StartFact = FactInput & { type: "run-start" };
 
-export function startFactOf({ nonce, name, module, budget, by, for: behalf }: RunOptions): StartFact {
+export function startFactOf(options: RunOptions): StartFact {
+  const { nonce, name, module, budget, by, for: behalf } = options;
+  // The default is not recorded: the record of a run is the same as before there was a choice.
+  const durability = options.durability === "effects" ? undefined : options.durability;
   const declared = digestsOfModule(module);
   const digests = {
     module: digestOfModule(module),
     ...(Object.keys(declared).length > 0 && { declared }),
     ...(budget !== undefined && { budget: { ...budget } }),
   };
-  return { type: "run-start", nonce, module: module.name, name, digests, ...defined({ by, for: behalf }) };
+  const more = defined({ by, for: behalf, durability });
+  return { type: "run-start", nonce, module: module.name, name, digests, ...more };
 }
 
 /** Whether a run was begun by the same program. */

@@ -3,6 +3,7 @@ import type { Lease } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { RunClosedError } from "../error.js";
 import type { Entry } from "../tape/tape.js";
+import { delayOf } from "./durability.js";
 import { withoutLongText } from "./long-text.js";
 import { runName } from "./names.js";
 import type { Run } from "./run.js";
@@ -10,9 +11,6 @@ import { hostedBy } from "./scope.js";
 
 /** How a run came to rest. */
 export type Stop = "ended" | "suspended" | "given up";
-
-/** Milliseconds after which what was made is durable, though nothing asked for it: a crash must not cost an hour of reading. */
-const KEPT_WITHIN = 1_000;
 
 /** The main line of a run; its tip is what the run's name stands at. */
 const MAIN = 0;
@@ -134,14 +132,14 @@ export class Recorder {
   #keepSoon(): void {
     if (this.#keeping) return;
     this.#keeping = true;
-    this.#run.turns.ring(
-      KEPT_WITHIN,
-      () => {
-        this.#keeping = false;
-        this.flushSoon();
-      },
-      true,
-    );
+    const keep = (): void => {
+      this.#keeping = false;
+      if (this.#stopped === undefined) this.flushSoon();
+    };
+    const delay = delayOf(this.#run.options.durability);
+    // Facts that are made together are written together.
+    if (delay === 0) queueMicrotask(keep);
+    else this.#run.turns.ring(delay, keep, true);
   }
 
   /** Something is made of a session of this run after it: outside of the run when it ended, an error when it was cut off. */

@@ -34,6 +34,7 @@ import { statusIn } from "../status.js";
 import type { Follower } from "../stream/stream.js";
 import { factAt, nameOf, type Recorded, recordedRun, startsOf } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
+import type { Durability } from "./durability.js";
 import { unnamed } from "./names.js";
 import type { Observation, RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
@@ -287,6 +288,7 @@ export class Runs {
     ...options
   }: Omit<RunOptions, Exclude<keyof RunServices, "budget"> | "observe" | "store" | "body" | "streams"> & {
     readonly follower: Follower | undefined;
+    readonly durability?: Durability;
   }): Promise<Session> {
     const { module, nonce } = options;
     const { pool } = this.#shared;

@@ -3,6 +3,7 @@ import { type FactId, type FactOf, type Failure, parentsOf, readFact } from "../
 import type { Store } from "../../store/index.js";
 import { NotARunError } from "../error.js";
 import type { Budget } from "../request/request.js";
+import { DEFAULT_DURABILITY, type Durability } from "../run/durability.js";
 import { unnamed } from "../run/names.js";
 import type { RunOptions } from "../run/options.js";
 import { nameOf, type Recorded, startsOf } from "./recorded.js";
@@ -13,6 +14,8 @@ type Reopened = Pick<
   RunOptions,
   "nonce" | "name" | "starts" | "own" | "origin" | "stale" | "budget" | "for"
 > & {
+  /** The level that the run began with; a what-if begins with that of its runtime. */
+  readonly durability?: Durability;
   /** The session that it begins with. */
   readonly base: FactId;
   readonly tape: Tape;
@@ -74,6 +77,7 @@ export async function reopen(
     stale: fork ? [] : recorded.names,
     budget: (digests as { readonly budget?: Budget } | undefined)?.budget,
     for: behalf,
+    ...(!fork && { durability: recorded.fact.durability ?? DEFAULT_DURABILITY }),
   };
 }
 

@@ -37,7 +37,14 @@ export type Reusable = {
 };
 
 /** Facts of the runtime that a program never appends. */
-const CHAIN_ONLY = ["effect-start", "effect-fail", "effect-doubt", "answer-take", "timer-fire"] as const;
+const CHAIN_ONLY = [
+  "effect-start",
+  "effect-fail",
+  "effect-doubt",
+  "answer-take",
+  "approval-use",
+  "timer-fire",
+] as const;
 /** Failures are not used again: another attempt may succeed. */
 const FINISHED: ReadonlySet<string> = new Set(["model-reply", "tool-result", "step-result"]);
 /** Facts that the runtime itself appends while it deals with a request. */

@@ -49,11 +49,34 @@ export const decision = {
       edit: "personal json?",
       /** The outcome given by the person who took over. */
       value: "personal json?",
+      /**
+       * A standing approval: it also covers later calls of the same session, "arguments" the same call, "tool" every call of the
+       * tool.
+       */
+      always: typed<"arguments" | "tool">()("text?"),
     },
-    say: ({ of, decision, edit, value, why: reason }, { named, words, why }) =>
-      `${DECIDED[decision] ?? words(decision)} ${named(of)}${edit === undefined ? "" : `, but with ${words(edit)}`}${value === undefined ? "" : ` and returned ${words(value)}`}${why(reason)}`,
+    say: ({ of, decision, edit, value, always, why: reason }, { named, words, why }) =>
+      `${DECIDED[decision] ?? words(decision)} ${named(of)}${edit === undefined ? "" : `, but with ${words(edit)}`}${value === undefined ? "" : ` and returned ${words(value)}`}${always === undefined ? "" : `, always for this ${always === "arguments" ? "call" : words(always)} in this session`}${why(reason)}`,
     tone: ({ decision }) => (decision === "reject" ? "bad" : "good"),
-    trace: ["decision"],
+    trace: ["decision", "always"],
+  }),
+  /** A call relies on a standing approval. */
+  "approval-use": fact({
+    by: "runtime",
+    fields: {
+      of: "id",
+      /** The `approval-give` that gave it, and the person who did. */
+      approval: "id",
+      from: "principal",
+      /** The digest of the call as it would have been shown, the rule that it satisfies, and the principals who would have been asked. */
+      digest: "digest",
+      rule: "text?",
+      to: typed<readonly Principal[]>()("json?"),
+    },
+    say: ({ of, approval, from }, { named, words }) =>
+      `relied on the standing approval ${named(approval)} of ${words(from)} for ${named(of)}`,
+    tone: () => "good",
+    trace: ["rule"],
   }),
   /** A module is under a policy. */
   "policy-set": fact({

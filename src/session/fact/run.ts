@@ -1,5 +1,6 @@
 import { amount } from "../../util/index.js";
 import { fact } from "./family.js";
+import { typed } from "./field.js";
 import type { Writer } from "./writer.js";
 
 /** The modules that worked, and the order of their work. */
@@ -18,6 +19,8 @@ export const run = {
        * without this field was recorded by version 0.1: there, "user" also stands for what the program did itself.
        */
       for: "principal?",
+      /** When its facts are written to the disk, if not as by default. */
+      durability: typed<"facts" | { readonly every: number }>()("json?"),
     },
     say: ({ module, name, for: whom }, { words }) =>
       `started a run of ${words(module)}${name === undefined ? "" : ` as ${words(name)}`}${whom === undefined ? "" : ` for ${words(whom)}`}`,
