@@ -5,7 +5,7 @@ import { waitingOf } from "./awaited.js";
 import { byOption, type Input, textOption } from "./entry.js";
 import { UsageError, withHint } from "./error.js";
 import type { Shell } from "./shell.js";
-import { oneLine, plain, quoted } from "./text.js";
+import { argument, oneLine, plain } from "./text.js";
 
 /** The answer that somebody typed on the command line. */
 export type Answering = {
@@ -48,7 +48,7 @@ export async function answering(
   } catch (error) {
     throw error instanceof AnswerError ? toTyped(error, reference) : error;
   }
-  const word = quoted(plain(name));
+  const word = argument(name);
   const left = waitingOf(name, await rath.pending(name)).filter(({ answered }) => !answered);
   shell.tell({ session: name, answer: given.id, said: given.said, by, left: left.length });
   const guessed = textOption(input, "by") === undefined ? shell.dim("  (say otherwise: --by user:ada)") : "";
@@ -93,7 +93,7 @@ function digestOf(digest: string | undefined, awaited: readonly Awaited[]): stri
 /** The same error with what to type instead of what to program. */
 function toTyped(error: AnswerError, reference: string): RathError {
   const isProgram = /rath\.\w+\(/.test(error.hint);
-  return withHint(error, isProgram ? `see what is awaited: rath pending ${quoted(reference)}` : error.hint);
+  return withHint(error, isProgram ? `see what is awaited: rath pending ${argument(reference)}` : error.hint);
 }
 
 /** `rath approve SESSION`: agrees to exactly what was shown, or to other arguments. */

@@ -1,7 +1,7 @@
 import type { Awaited } from "../runtime/index.js";
 import { visibleText } from "../session/index.js";
 import type { Shell } from "./shell.js";
-import { brief, oneLine, plain, quoted } from "./text.js";
+import { argument, brief, oneLine, plain, quoted } from "./text.js";
 
 /** Something that a run waits for, with the command lines that answer it. */
 export type Waiting = {
@@ -14,7 +14,7 @@ export type Waiting = {
 export function waitingOf(session: string, awaited: readonly Awaited[]): readonly Waiting[] {
   return awaited.map((one) => {
     const kind = kindOf(one);
-    return { session, kind, commands: commandsFor(quoted(plain(session)), kind, one), ...one };
+    return { session, kind, commands: commandsFor(argument(session), kind, one), ...one };
   });
 }
 
@@ -110,7 +110,9 @@ export function waitingText(shell: Shell, one: Waiting): string {
         `  stands   ${oneLine(by)} approved ${always === "tool" ? "every call of it" : "a call of it"} (${given.slice(0, 12)}), which does not cover this one`,
     ),
     `  id       ${shell.id(id)}${digest === undefined ? "" : `  digest ${plain(digest).slice(0, 12)}`}`,
-    ...one.commands.map((command, place) => `${place === 0 ? "  type     " : "           "}${command}`),
+    ...one.commands.map(
+      (command, place) => `${place === 0 ? "  type     " : "           "}${shell.typed(command)}`,
+    ),
   ];
   return rows.filter((row) => typeof row === "string").join("\n");
 }
@@ -121,6 +123,6 @@ const SHOWN = 4_000;
 function wholeRows(title: string, value: unknown, session: string): string {
   const text = brief(value, SHOWN);
   const isCut = brief(value, SHOWN + 1) !== text;
-  const cut = `\n  cut      it is longer; all of it: rath pending ${quoted(plain(session))} --json`;
+  const cut = `\n  cut      it is longer; all of it: rath pending ${argument(session)} --json`;
   return `  ${title}${text}${isCut ? cut : ""}`;
 }

@@ -9,6 +9,14 @@ const DIGEST = {
   "--digest <digest>":
     "the digest that was shown, or its beginning; refused if the content has changed since",
 };
+const TIMES = "2026-11-16, 2026-11-16T09:30:00Z, 2h, 3d, yesterday, monday (UTC)";
+const FILTER = {
+  "--since <time>": `only facts from then on: ${TIMES}`,
+  "--until <time>": "only facts before then; a day is included with all its hours",
+  "--by <who>": "only facts of this actor: user:ada, or all of a kind: user, agent, tool",
+  "--type <type>": { text: "only facts of this type", many: true },
+};
+const WIDE = { "--wide": "rows are not cut to the width of the terminal" };
 
 const COMMANDS: Commands = {
   Begin: {
@@ -176,22 +184,35 @@ const COMMANDS: Commands = {
       options: {
         "--all": "also those that the runtime keeps for itself",
         "--under <prefix>": "only names that begin so",
+        "--since <time>": `only those with facts from then on, and how many: ${TIMES}`,
+        "--limit <n>": "only the newest so many",
+        ...WIDE,
         "--status <status>": {
           text: "only those",
           choices: ["finished", "failed", "cancelled", "waiting", "open"],
         },
       },
-      examples: ["rath list", "rath list --status waiting --json"],
+      examples: [
+        "rath list",
+        "rath list --since yesterday   # what changed since then",
+        "rath list --status waiting --limit 20 --json",
+      ],
       load: () => import("./command/list.js"),
     },
     show: {
-      summary: "a session: task, outcome, branches, files, cost, its newest messages; or one fact in full",
-      arguments: { SESSION: SESSION },
+      summary:
+        "a session: task, outcome, branches, files, cost, its newest messages; or one fact in full; or a file",
+      arguments: { SESSION: `${SESSION}; SESSION:PATH prints a file as it was there` },
       options: {
         "--fact": "the fact itself, even if it was called by a name",
         "--messages <n>": "how many messages of the conversation; default 6",
       },
-      examples: ["rath show demo-1", "rath show 1a2b3c4d  # the fact of that id", "rath show demo-1~3"],
+      examples: [
+        "rath show demo-1",
+        "rath show 1a2b3c4d  # the fact of that id",
+        "rath show demo-1~3",
+        "rath show demo-1~3:src/price.ts  # the file, three facts back",
+      ],
       load: () => import("./command/show.js"),
     },
     log: {
@@ -200,11 +221,55 @@ const COMMANDS: Commands = {
       options: {
         "--all": "every fact, also the bookkeeping of the runtime",
         "-n, --number <n>": "at most so many rows",
-        "--type <type>": { text: "only facts of this type", many: true },
+        ...FILTER,
+        "-p, --patch": "also what each fact says: messages, input and output, and the patch of changed files",
+        "--follow": "the newest rows, and then new facts as they become durable; Ctrl-C ends it",
+        ...WIDE,
         "--no-pager": "straight to the terminal",
       },
-      examples: ["rath log demo-1", "rath log demo-1 --all -n 50", "rath log demo-1 --type tool-call --json"],
+      examples: [
+        "rath log demo-1",
+        "rath log demo-1 --all -n 50",
+        "rath log demo-1 --since 2h --by user -p",
+        "rath log demo-1 --type tool-call --json",
+        "rath log order-7 --follow",
+      ],
       load: () => import("./command/log.js"),
+    },
+    watch: {
+      summary: "new facts of a name, or of all, as they become durable, by any process; Ctrl-C ends it",
+      arguments: { "[SESSION]": "a name" },
+      options: {
+        "--all": "every fact, also the bookkeeping of the runtime",
+        "-n, --number <n>": "ends after so many facts",
+        ...FILTER,
+        "-p, --patch": "also what each fact says",
+        ...WIDE,
+      },
+      examples: [
+        "rath watch",
+        "rath watch order-7 -p",
+        "rath watch --type approval-ask --json   # a document on each line",
+      ],
+      load: () => import("./command/watch.js"),
+    },
+    grep: {
+      summary:
+        "full text search: messages, input and output of tools, memories, file paths; erased content is never found",
+      arguments: { TEXT: "the text, in any case", "[SESSION...]": `${SESSION}; default: all` },
+      options: {
+        "-E, --regexp": "TEXT is a regular expression; one that takes longer than two seconds is stopped",
+        "-s, --case-sensitive": "upper and lower case differ",
+        ...FILTER,
+        "--limit <n>": "at most so many lines; default 1000",
+        ...WIDE,
+      },
+      examples: [
+        "rath grep refund",
+        "rath grep 'order 130' order-7 --by user --since monday",
+        "rath grep -E 'refund(ed)? [0-9]+' --type tool-result --limit 20 --json",
+      ],
+      load: () => import("./command/grep.js"),
     },
     diff: {
       summary:

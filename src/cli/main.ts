@@ -4,15 +4,18 @@ import { defined } from "../util/index.js";
 import { groups } from "./commands.js";
 import type { Entry, Input } from "./entry.js";
 import { UsageError } from "./error.js";
-import { commandOf, Shell, type Streams } from "./shell.js";
+import { wasInterrupted } from "./interrupt.js";
+import { namedStore, Shell, type Streams, typedCommands } from "./shell.js";
 import { plain } from "./text.js";
 
-/** Runs a command line and answers with its exit code: 0 ok, 1 error, 2 usage, 3 not verified, 4 waits for a person. */
+/** Runs a command line and answers with its exit code: 0 ok, 1 error, 2 usage, 3 not verified, 4 waits for a person, 130 Ctrl-C. */
 export async function main(argv: readonly string[], streams: Streams = process): Promise<number> {
   // A caller who asked for JSON gets it even if the command line cannot be understood.
   const json = argv.includes("--json");
   let code = 0;
+  let store: string | undefined;
   const program = programOf(streams, async (entry, input, given) => {
+    store = namedStore(given.store);
     code = await run(streams, entry, input, given);
   });
   try {
@@ -22,14 +25,14 @@ export async function main(argv: readonly string[], streams: Streams = process):
     }
     if (argv.length === 0) program.outputHelp();
     else await program.parseAsync(["node", "rath", ...argv]);
-    return code;
+    return code === 1 && wasInterrupted() ? 130 : code;
   } catch (thrown) {
     const error = readableError(thrown);
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      return fail(streams, usageOf(error), json);
+      return fail(streams, usageOf(error), json, store);
     }
-    return fail(streams, error, json);
+    return fail(streams, error, json, store);
   }
 }
 
@@ -109,7 +112,7 @@ const AFTER = `
 Sessions are called by name, by id or its beginning, NAME~3 (three facts back) or NAME@branch.
 They are kept in RATH_HOME; left out, in the nearest .rath upwards, or in a new one beside the nearest package or git root.
 Programs that call openRath() use the same store.
-Exit codes: 0 ok, 1 error, 2 usage, 3 verification or validation failed, 4 waiting for a person.
+Exit codes: 0 ok, 1 error, 2 usage, 3 verification or validation failed, 4 waiting for a person, 130 Ctrl-C.
 
 Examples:
   rath demo
@@ -163,7 +166,7 @@ function toldOf(error: unknown): unknown {
   );
 }
 
-function fail({ stdout, stderr }: Streams, given: unknown, json: boolean): number {
+function fail({ stdout, stderr }: Streams, given: unknown, json: boolean, store: string | undefined): number {
   const error = toldOf(given);
   if (json) {
     const unexpected = { name: "Error", code: "unexpected", message: thrownMessage(error) };
@@ -172,12 +175,11 @@ function fail({ stdout, stderr }: Streams, given: unknown, json: boolean): numbe
   } else {
     const text =
       error instanceof RathError ? error.message : error instanceof Error ? error.stack : String(error);
-    // Failures carry words of tools and models; and hints name the program as it can be typed here.
-    const typed = plain(text ?? "").replaceAll(
-      /(hint: |; |: |\? )rath (?=[a-z]+)/g,
-      `$1${commandOf(process.env)} `,
-    );
+    // Failures carry words of tools and models: only the hint is ours.
+    const hint = error instanceof RathError ? `\n  hint: ${error.hint}` : "";
+    const problem = hint !== "" && text?.endsWith(hint) ? text.slice(0, -hint.length) : text;
+    const typed = plain(problem ?? "") + (problem === text ? "" : typedCommands(plain(hint), store));
     stderr.write(`rath: ${typed}\n`);
   }
-  return error instanceof UsageError ? 2 : 1;
+  return wasInterrupted() ? 130 : error instanceof UsageError ? 2 : 1;
 }

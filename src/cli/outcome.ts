@@ -14,7 +14,7 @@ import type { Erasure, Store } from "../store/index.js";
 import { waitingOf, waitingText } from "./awaited.js";
 import { withHint } from "./error.js";
 import type { Shell } from "./shell.js";
-import { brief, count, oneLine, plain, quoted } from "./text.js";
+import { argument, brief, count, oneLine, plain } from "./text.js";
 
 /** Says how a run came out, and what can be typed now; the exit code of the command. */
 export async function tellOutcome(
@@ -59,7 +59,7 @@ export async function tellOutcome(
       ),
     );
   for (const one of waiting) shell.say(`\n${waitingText(shell, one)}`);
-  const word = quoted(plain(name));
+  const word = argument(name);
   if (next.length > 0) shell.hint(...next);
   else if (status === "waiting")
     shell.hint(...(waiting.find(({ answered }) => !answered)?.commands ?? [`rath resume ${word}`]));
@@ -69,7 +69,7 @@ export async function tellOutcome(
 
 /** A run that failed, or was stopped, as the command line tells it: with what to type instead of what to program. */
 export function failing(error: unknown, name: string): unknown {
-  const word = quoted(name);
+  const word = argument(name);
   if (error instanceof RunFailedError) {
     const message = error.message.replace(/\n {2}hint: [\s\S]*$/, "");
     return new RathError("run-failed", message, {
@@ -115,7 +115,7 @@ export async function erasedBehind(
     "content-erased",
     `${name} cannot be replayed: content was erased by ${oneLine(by)} at ${at}: ${oneLine(why)} (without it: ${oneLine(problem, 200)})`,
     {
-      hint: `that the record is as it was written, is still verified: rath verify ${quoted(name)}`,
+      hint: `that the record is as it was written, is still verified: rath verify ${argument(name)}`,
       data: { session: name, digest, by, at, why },
       cause: error,
     },

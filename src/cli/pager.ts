@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { delimiter, join } from "node:path";
+import { onInterrupt } from "./interrupt.js";
 import type { Streams } from "./shell.js";
 
 /** Where long output goes. `write` answers false when the reader has seen enough. */
@@ -26,7 +27,9 @@ export function pages({ stdout }: Streams, use: boolean): Pages {
   const close = (): void => {
     closed = true;
   };
-  const over = once(child, "close").then(close, close);
+  // Ctrl-C goes to the pager as well, which stays: the reader leaves it with q.
+  const release = onInterrupt(() => {});
+  const over = once(child, "close").then(close, close).finally(release);
   child.on("error", close);
   child.stdin.on("error", close);
   return {

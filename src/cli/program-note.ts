@@ -1,7 +1,7 @@
 import { recordedRun } from "../runtime/index.js";
 import { type Digest, type FactId, parentsOf, readFact, type Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { plain, quoted } from "./text.js";
+import { argument } from "./text.js";
 
 /** The note of a program in the record. The digest is that of the file alone. */
 export type ProgramNote = {
@@ -70,7 +70,7 @@ export async function nextOf(store: Store, point: Session, name: string): Promis
   const note = await programNote(store, point.id);
   const again = note?.again === undefined ? undefined : word(note.again);
   const program = again ?? (note === undefined ? "FILE" : referenceOf(note));
-  return [`rath run ${program} --on ${quoted(plain(name))}`];
+  return [`rath run ${program} --on ${argument(name)}`];
 }
 
 /** A program that a record names, as it can be typed. */
@@ -80,5 +80,5 @@ export function referenceOf(note: ProgramNote): string {
 
 /** Words of others may be anything; in a command line they are one word of one line. */
 function word(text: string): string {
-  return quoted(plain(text).replaceAll(/[\t\n]/g, "\ufffd"));
+  return argument(text);
 }

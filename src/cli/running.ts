@@ -1,5 +1,6 @@
 import type { Observation, Rath } from "../runtime/index.js";
 import { factTypes, type Session } from "../session/index.js";
+import { onInterrupt } from "./interrupt.js";
 import type { Shell } from "./shell.js";
 import { count, describe, jsonOf, oneLine } from "./text.js";
 
@@ -19,21 +20,22 @@ export async function watching<Result>(
     seen.see(observation);
   });
   const cancelling = new AbortController();
-  const interrupt = (name: NodeJS.Signals): void => {
+  const interrupt = (why: string): void => {
     if (cancelling.signal.aborted) {
       shell.clear();
       process.exit(130);
     }
     shell.progress("stopping; once more ends it at once …");
-    cancelling.abort(
-      new Error(name === "SIGINT" ? "somebody pressed Ctrl-C" : "the process was asked to end"),
-    );
+    cancelling.abort(new Error(why));
   };
-  process.on("SIGINT", interrupt).on("SIGTERM", interrupt);
+  const end = (): void => interrupt("the process was asked to end");
+  const release = onInterrupt(() => interrupt("somebody pressed Ctrl-C"));
+  process.on("SIGTERM", end);
   try {
     return await work(cancelling.signal);
   } finally {
-    process.off("SIGINT", interrupt).off("SIGTERM", interrupt);
+    release();
+    process.off("SIGTERM", end);
     stop();
     shell.clear();
     if (shell.streams === process) endWithCommand();

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import type { Rath, RathOptions, Status } from "../runtime/index.js";
 import type { FactId, Principal } from "../session/index.js";
 import { defaultStore, type Found, homeOf, type Store } from "../store/index.js";
+import type { Input } from "./entry.js";
 import { UsageError } from "./error.js";
 import { configOf } from "./home.js";
 import { plain, quoted } from "./text.js";
@@ -33,7 +34,6 @@ export class Shell {
   #store: Promise<Store> | undefined;
   readonly #raths: Rath[] = [];
   #shown = false;
-  #command: string | undefined;
 
   constructor(options: {
     readonly streams?: Streams;
@@ -48,7 +48,7 @@ export class Shell {
     this.home = homeOf(process.env, process.cwd());
     this.config = configOf(process.env);
     this.#creates = options.creates ?? false;
-    this.#named = options.store === process.env.RATH_STORE ? undefined : options.store;
+    this.#named = namedStore(options.store);
     this.#url = options.store ?? process.env.RATH_STORE;
   }
 
@@ -102,7 +102,10 @@ export class Shell {
     if (reference === "")
       throw new UsageError("A session has no empty name.", "see what there is: rath list");
     const { findSession } = await import("../store/index.js");
-    return findSession(await this.store(), reference);
+    const store = await this.store();
+    // A name that begins with a dash is typed as a file that does: ./-name.
+    const isDashed = reference.startsWith("./-") && (await store.head(reference)) === undefined;
+    return findSession(store, isDashed ? reference.slice(2) : reference);
   }
 
   /** The sessions that were named, by their names, or by their ids where they have none. */
@@ -161,20 +164,13 @@ export class Shell {
   /** The commands that can be typed next. */
   hint(...commands: readonly string[]): void {
     if (this.json || this.quiet || commands.length === 0) return;
-    // A user who named another store means that one next time too.
-    const store = this.#named === undefined ? "" : ` --store ${quoted(this.#named)}`;
-    const typed = commands.map((command) =>
-      plain(command)
-        .replace(/^rath(?= )/, this.command)
-        .replace(/(?=\s+# |$)/, command.startsWith("rath ") ? store : ""),
-    );
+    const typed = commands.map((command) => this.typed(command));
     this.streams.stdout.write(`\n${this.dim("next:")} ${typed.join(`\n${this.dim("   or:")} `)}\n`);
   }
 
-  /** The name of this program for the caller. */
-  get command(): string {
-    this.#command ??= commandOf(process.env);
-    return this.#command;
+  /** A text with its commands as they can be pasted here: through npm where it takes that, and on the same store. */
+  typed(text: string): string {
+    return typedCommands(plain(text), this.#named);
   }
 
   readonly bold: Paint = (text) => this.#paint(1, 22, text);
@@ -209,6 +205,14 @@ export class Shell {
     return this.streams.stdout.columns || 100;
   }
 
+  /** The columns that a row may take: those of the terminal, and without one, or with --wide, as many as it needs. */
+  room(input: Input): number {
+    const { stdout } = this.streams;
+    return stdout.isTTY === true && input.options.wide !== true
+      ? stdout.columns || 80
+      : Number.POSITIVE_INFINITY;
+  }
+
   async close(): Promise<void> {
     this.clear();
     for (const rath of this.#raths) await rath.close();
@@ -230,8 +234,26 @@ export class Shell {
   }
 }
 
+/** The store of `--store`, where the next command needs it again. */
+export function namedStore(given: string | undefined): string | undefined {
+  return given === process.env.RATH_STORE ? undefined : given;
+}
+
+/** Quoted words are passed over: a session may be called "rath list". */
+const COMMANDS =
+  /(?<=[\s(])(\$?'(?:[^'\\\n]|\\.|'\\'')*'|"[^"\n]*")|(?<![\w./-]|npx )rath ([a-z]+)(?![\w-])([^;\n]*--store)?/g;
+
+/** A text in which every `rath COMMAND` is written as the user has to type it. */
+export function typedCommands(text: string, store: string | undefined): string {
+  const program = commandOf(process.env);
+  const option = store === undefined ? "" : ` --store ${quoted(store)}`;
+  return text.replace(COMMANDS, (found, words?: string, command?: string, named = "") =>
+    words !== undefined ? found : `${program} ${command}${named === "" ? option : named}`,
+  );
+}
+
 /** Through npm the folder of its programs is on the path of this process only: the user has to go through npm again. */
-export function commandOf({
+function commandOf({
   npm_execpath: npm,
   PATH = "",
 }: {

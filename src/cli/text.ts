@@ -1,5 +1,6 @@
 import { describeFact, type Fact, type Json, lineOf, textOf, visibleText } from "../session/index.js";
 import { amount } from "../util/index.js";
+import { cut, pad, width } from "./width.js";
 
 /**
  * Other people's words made fit for a terminal: they may hold sequences that move the cursor, change the title of the
@@ -27,17 +28,26 @@ export function describe(fact: Fact, most = 80): string {
 /** A number of things, in words: `count(1, "fact")`, `count(2, "branch", "branches")`. */
 export const count = amount;
 
-/** Rows as columns of equal width. The last column is not padded. */
-export function table(rows: readonly (readonly string[])[]): string {
+/**
+ * Rows as columns of equal width. The last column is not padded. Where the rows would be wider than the terminal, the widest
+ * columns are cut, each cell with an ellipsis.
+ */
+export function table(rows: readonly (readonly string[])[], columns = Number.POSITIVE_INFINITY): string {
   const widths: number[] = [];
   for (const row of rows)
     row.forEach((cell, index) => {
-      widths[index] = Math.max(widths[index] ?? 0, cell.length);
+      widths[index] = Math.max(widths[index] ?? 0, width(cell));
     });
+  const gaps = 2 * (widths.length - 1);
+  for (let over = widths.reduce((sum, one) => sum + one, gaps) - columns; over > 0; over--) {
+    const widest = widths.indexOf(Math.max(...widths));
+    if (widths[widest] === 1) break;
+    (widths[widest] as number) -= 1;
+  }
   return rows
     .map((row) =>
       row
-        .map((cell, index) => (index === row.length - 1 ? cell : cell.padEnd(widths[index] as number)))
+        .map((cell, index) => pad(cut(cell, widths[index] as number), widths[index] as number))
         .join("  ")
         .trimEnd(),
     )
@@ -58,12 +68,35 @@ export function ago(at: string, now: number): string {
   return "just now";
 }
 
+/** The same in a few characters, for a column of a row. */
+export function shortAgo(at: string, now: number): string {
+  const seconds = Math.round((now - Date.parse(at)) / 1000);
+  if (!(seconds >= 0 && seconds < 100 * 86_400)) return at.slice(0, 10);
+  if (seconds >= 86_400) return `${Math.floor(seconds / 86_400)}d`;
+  return seconds >= 3600
+    ? `${Math.floor(seconds / 3600)}h`
+    : seconds >= 60
+      ? `${Math.floor(seconds / 60)}m`
+      : "now";
+}
+
 /** The JSON form of a value that may hold withheld content. */
 export function jsonOf(value: unknown): Json {
   return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
-/** A word of a command line, so that a shell takes it as one. */
+/** A word of a command line, so that a shell takes it as one. Characters that a reader would not see are written as bytes. */
 export function quoted(word: string): string {
-  return /^[\w@%+=:,./~#-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  if (/^[\w@%+:,./][\w@%+=:,./~#-]*$/.test(word)) return word;
+  if (visibleText(word) === word && !/[\t\n]/.test(word)) return `'${word.replaceAll("'", `'\\''`)}'`;
+  const escaped = word.replaceAll(/[\\']/g, "\\$&").replaceAll(/./gsu, (sign) => {
+    if (visibleText(sign) === sign && !/[\t\n]/.test(sign)) return sign;
+    return [...Buffer.from(sign)].map((byte) => `\\x${byte.toString(16).padStart(2, "0")}`).join("");
+  });
+  return `$'${escaped}'`;
+}
+
+/** A session or a file as an argument of a command: one that begins with a dash would be taken for an option. */
+export function argument(word: string): string {
+  return quoted(word.startsWith("-") ? `./${word}` : word);
 }

@@ -15,7 +15,7 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
     child.kill("SIGINT");
     const { code, stderr } = await ended;
     expect({ code, stderr }).toEqual({
-      code: 1,
+      code: 130,
       stderr: expect.stringMatching(/was stopped[\s\S]*rath resume stopped/),
     });
     expect(

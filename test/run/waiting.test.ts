@@ -81,7 +81,14 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
 
   it("[X25] shows all of what would be done, or says that it is cut", () => {
     const asIs = (text: string): string => text;
-    const shell = { columns: 80, yellow: asIs, bold: asIs, green: asIs, id: asIs } as unknown as Shell;
+    const shell = {
+      columns: 80,
+      yellow: asIs,
+      bold: asIs,
+      green: asIs,
+      id: asIs,
+      typed: asIs,
+    } as unknown as Shell;
     const told = (note: string): string => {
       const shown = { tool: "pay", input: { note, to: "eve@evil.example" } };
       const one = { id: "a".repeat(64), type: "approval-ask", what: "pay", shown, answered: false } as const;

@@ -5,7 +5,7 @@ import { type Answering, answering, jsonOption } from "../answering.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { quoted } from "../text.js";
+import { argument } from "../text.js";
 
 /** `rath answer SESSION`: a signal, a question of a model, or what became of something in doubt. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -48,7 +48,7 @@ async function reply({ rath, name, by, ask }: Answering, awaited: readonly Await
       only === undefined
         ? `${name} waits for no answer of that kind.`
         : `${open.length} requests of ${name} wait for an answer.`,
-      { hint: `see what is awaited, and its id: rath pending ${quoted(name)}`, data: { session: name } },
+      { hint: `see what is awaited, and its id: rath pending ${argument(name)}`, data: { session: name } },
     );
   return { id: await rath.answer(name, only.id, value, by), said: "answered" };
 }

@@ -13,7 +13,7 @@ import {
 import type { Input } from "../entry.js";
 import { pages } from "../pager.js";
 import type { Shell } from "../shell.js";
-import { count, describe, plain, quoted, table } from "../text.js";
+import { argument, count, describe, plain, table } from "../text.js";
 
 /** `rath diff A B`: what both share, what each has alone, and what that did to the files. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -52,7 +52,9 @@ export async function run(shell: Shell, input: Input): Promise<void> {
         `  ${shell.id(id)} ${toned(shell, describe(fact, shell.columns - 30), toneOf(fact))}\n`,
       );
     if (shown.length > MOST)
-      await out.write(shell.dim(`  … ${shown.length - MOST} more: rath log ${name}\n`));
+      await out.write(
+        shell.dim(`  … ${shown.length - MOST} more: ${shell.typed(`rath log ${argument(name)}`)}\n`),
+      );
     await out.write("\n");
   }
   await out.write(
@@ -74,8 +76,8 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   await out.end();
   if (ours.id !== theirs.id)
     shell.hint(
-      `rath verify ${quoted(other)}`,
-      `rath merge ${quoted(one)} ${quoted(other)} --why '…'   # conversation and files of both`,
+      `rath verify ${argument(other)}`,
+      `rath merge ${argument(one)} ${argument(other)} --why '…'   # conversation and files of both`,
     );
 }
 

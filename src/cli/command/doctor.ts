@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { RathError } from "../../session/index.js";
 import type { Input } from "../entry.js";
 import type { Shell } from "../shell.js";
-import { count } from "../text.js";
+import { argument, count } from "../text.js";
 
 type Check = {
   readonly what: string;
@@ -24,7 +24,9 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   shell.tell({ sound, home: shell.home, config: shell.config, store: shell.url, checks });
   for (const { what, state, detail, next } of checks) {
     const mark = state === "ok" ? shell.green("✓") : state === "bad" ? shell.red("✗") : shell.yellow("–");
-    shell.say(`${mark} ${what}: ${detail}${next === undefined ? "" : `\n    ${shell.dim("try:")} ${next}`}`);
+    shell.say(
+      `${mark} ${what}: ${detail}${next === undefined ? "" : `\n    ${shell.dim("try:")} ${shell.typed(next)}`}`,
+    );
   }
   return sound ? 0 : 1;
 }
@@ -87,7 +89,7 @@ async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[
         what: "run",
         state: "missing",
         detail: waiting ? `${name} waits for an answer` : `${name} is under way, or was cut off`,
-        next: waiting ? `rath pending ${name}` : `rath resume ${name}`,
+        next: waiting ? `rath pending ${argument(name)}` : `rath resume ${argument(name)}`,
       });
     if (deep) {
       const { facts, blobs, findings } = await store.check({ progress: shell.reading("facts") });

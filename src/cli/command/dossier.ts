@@ -4,7 +4,7 @@ import { defined } from "../../util/index.js";
 import { countOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { count, plain } from "../text.js";
+import { argument, count, plain } from "../text.js";
 
 /** `rath dossier`: a page for people and the bundle that proves it. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -57,7 +57,7 @@ function tell(shell: Shell, { dossier, html, bundle }: WrittenDossier): void {
     shell.say(`bundle  ${plain(bundle.file)} ${shell.dim(`(${size(bundle.bytes)})`)}`);
   for (const note of dossier.notes) shell.say(shell.dim(`note: ${note}`));
   if (bundle !== undefined)
-    shell.hint(`rath verify ${bundle.file}`, `rath import ${bundle.file} --name theirs`);
+    shell.hint(`rath verify ${argument(bundle.file)}`, `rath import ${argument(bundle.file)} --name theirs`);
   else if (html !== undefined) shell.hint(`open ${html.file} in a browser`);
 }
 

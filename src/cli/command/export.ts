@@ -4,7 +4,7 @@ import type { Found, Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { count, table } from "../text.js";
+import { argument, count, table } from "../text.js";
 
 /** `rath export SESSION`: lines of the record, or what another system reads. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -95,5 +95,5 @@ async function lines(
   shell.say(
     `${output}: ${count(facts, "fact")}, every byte of ${found.map(({ id, name }) => name ?? id.slice(0, 12)).join(", ")}.`,
   );
-  shell.hint(`rath verify ${output} --head ${heads[0]}`);
+  shell.hint(`rath verify ${argument(output)} --head ${heads[0]}`);
 }

@@ -4,7 +4,7 @@ import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
-import { describe, quoted } from "../text.js";
+import { argument, describe } from "../text.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
 
 /** `rath fork SESSION`: a branch from any point, under a name of its own. */
@@ -34,7 +34,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   const { nextOf } = await import("../program-note.js");
   shell.hint(
     ...(await nextOf(store, point, name)),
-    `rath diff ${quoted(found.name ?? reference)} ${quoted(name)}`,
+    `rath diff ${argument(found.name ?? reference)} ${argument(name)}`,
   );
 }
 

@@ -12,7 +12,7 @@ import { readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError, unreadable } from "../error.js";
 import type { Shell } from "../shell.js";
-import { count, plain, table } from "../text.js";
+import { argument, count, plain, table } from "../text.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
 
 type Taken = {
@@ -42,16 +42,14 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       );
       for (const note of own) notes.set(note, (notes.get(note) ?? 0) + 1);
     }
-    if (sessions.length > MOST) shell.say(shell.dim(`  … ${sessions.length - MOST} more: rath list`));
+    if (sessions.length > MOST)
+      shell.say(shell.dim(`  … ${sessions.length - MOST} more: ${shell.typed("rath list")}`));
     for (const [note, times] of notes)
       shell.say(shell.yellow(`  kept in a note${times > 1 ? ` (${times} times)` : ""}: ${plain(note)}`));
   }
   const first = told[0]?.sessions[0];
   if (first !== undefined)
-    shell.hint(
-      `rath show ${first.name}`,
-      `rath dossier ${first.name} -o ${first.name.replaceAll(/[^\w.-]+/g, "-")}.html`,
-    );
+    shell.hint(`rath show ${argument(first.name)}`, `rath dossier ${argument(first.name)}`);
   return told.some(({ unproved = 0 }) => unproved > 0) ? 3 : 0;
 }
 
@@ -145,7 +143,7 @@ async function requireSignatures(shell: Shell, file: string): Promise<void> {
     throw new RecordError(
       `${bad.place}: ${bad.problem}`,
       { file, place: bad.place, problem: bad.problem },
-      `see all of it: rath verify ${file}`,
+      `see all of it: rath verify ${argument(file)}`,
     );
 }
 

@@ -3,10 +3,11 @@ import { type FactId, parentsOf, readFact } from "../../session/index.js";
 import type { Name, Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
 import { blobsOf } from "../blobs.js";
-import { type Input, textOption } from "../entry.js";
+import { countOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
+import { countSince, filterOf, isSince } from "../filter.js";
 import type { Shell } from "../shell.js";
-import { ago, count, describe, quoted, table } from "../text.js";
+import { ago, argument, count, describe, plain, table } from "../text.js";
 
 /** `rath list`: every name, how its session came out, and what happened last. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -20,20 +21,32 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   const unfinished = new Set(
     (await (await shell.rath()).unfinished()).filter(({ waiting }) => !waiting).map(({ name }) => name),
   );
+  const { since } = filterOf(input);
+  const limit = countOption(input, "limit");
   type Row = Pick<Name, "name" | "id" | "owner"> & {
     status: Status;
     at: string;
     last: string;
     unfinished?: true;
+    /** Facts since the time that was asked for; one that several sessions have is counted with the newest. */
+    added?: number;
   };
-  const rows: Row[] = [];
+  const found: Row[] = [];
   for (const { name, id, owner } of names) {
     const { fact, status } = await newestOf(store, id);
     if (wanted !== undefined && wanted !== status) continue;
+    if (since !== undefined && !(await isSince(store, id, since))) continue;
     const row: Row = { name, id, status, at: fact.at, last: describe(fact, 60), ...defined({ owner }) };
-    rows.push(unfinished.has(name) ? { ...row, unfinished: true } : row);
+    found.push(unfinished.has(name) ? { ...row, unfinished: true } : row);
   }
-  rows.sort((one, other) => compareText(other.at, one.at) || compareText(one.name, other.name));
+  found.sort((one, other) => compareText(other.at, one.at) || compareText(one.name, other.name));
+  const rows: Row[] = [];
+  const counted = new Set<FactId>();
+  for (const row of found.slice(0, limit))
+    rows.push(
+      since === undefined ? row : { ...row, added: await countSince(shell, store, row.id, since, counted) },
+    );
+  shell.clear();
   shell.tell(rows);
   if (rows.length === 0) {
     shell.say(
@@ -45,17 +58,26 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     return;
   }
   const now = Date.now();
-  if (!shell.json)
-    await shell.write(
-      `${table(rows.map((row) => [row.unfinished ? shell.yellow("unended".padEnd(9)) : shell.status(row.status, 9), shell.id(row.id), shell.bold(row.name), shell.dim(ago(row.at, now)), row.last]))}\n`,
-    );
+  const cells = rows.map(({ name, id, status, at, last, unfinished, added }) => [
+    unfinished ? shell.yellow("unended") : shell.status(status),
+    shell.id(id),
+    shell.bold(plain(name)),
+    shell.dim(ago(at, now)),
+    ...(added === undefined ? [] : [shell.green(`+${count(added, "fact")}`)]),
+    last,
+  ]);
+  if (!shell.json) await shell.write(`${table(cells, shell.room(input))}\n`);
+  if (rows.length < found.length)
+    shell.say(shell.dim(`… and ${count(found.length - rows.length, "older session")}`));
   const waiting = rows.filter(({ status }) => status === "waiting").length;
   const first = rows.find(({ name }) => !name.startsWith("memory/")) ?? rows[0];
   const [cut] = unfinished;
   shell.hint(
-    ...(cut === undefined ? [] : [`rath resume ${quoted(cut)}   # it has not ended: under way, or cut off`]),
+    ...(cut === undefined
+      ? []
+      : [`rath resume ${argument(cut)}   # it has not ended: under way, or cut off`]),
     ...(waiting > 0 ? [`rath pending   # ${count(waiting, "session")} waiting for somebody`] : []),
-    `rath log ${quoted(first?.name ?? "")}`,
+    `rath log ${argument(first?.name ?? "")}`,
   );
 }
 

@@ -15,7 +15,7 @@ import { defined, nearestOf } from "../../util/index.js";
 import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { brief, count, plain, table } from "../text.js";
+import { argument, brief, count, plain, table } from "../text.js";
 
 const ACTIONS = ["list", "show", "search", "why", "influence", "revoke"];
 const STATUSES = ["live", "held", "revoked", "expired", "merged"] as const;
@@ -106,7 +106,7 @@ async function list(shell: Shell): Promise<void> {
         ]),
       ),
     );
-  if (rows[0] !== undefined) shell.hint(`rath memory show ${rows[0].space}`);
+  if (rows[0] !== undefined) shell.hint(`rath memory show ${argument(rows[0].space)}`);
 }
 
 /** The space that has a memory. */
@@ -166,7 +166,7 @@ async function takeBack(shell: Shell, input: Input, what: string | undefined): P
   if (reason === undefined)
     throw new UsageError(
       "To revoke a memory, give a reason.",
-      `rath memory revoke ${what ?? "ID"} --why 'it was wrong'`,
+      `rath memory revoke ${argument(what ?? "ID")} --why 'it was wrong'`,
     );
   const id = await memoryOf(shell, what);
   const { space } = await holderOf(shell, id, what);

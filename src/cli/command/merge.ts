@@ -6,7 +6,7 @@ import { mergeFiles } from "../../workflow/index.js";
 import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { count, plain } from "../text.js";
+import { argument, count, plain } from "../text.js";
 import { isKeptByRuntime, keptByRuntime } from "./list.js";
 
 /** Files that do not come together are said before anything is recorded: the name stays where it is. */
@@ -19,7 +19,7 @@ async function requireMergeable(rath: Rath, merged: Session, sides: readonly str
       "files-conflict",
       `Cannot merge ${sides.join(" and ")}: both changed the same files.`,
       {
-        hint: `say whose count: the same with --resolve ours (or theirs); or look: rath diff ${sides.join(" ")} --files`,
+        hint: `say whose count: the same with --resolve ours (or theirs); or look: rath diff ${sides.map(argument).join(" ")} --files`,
         data: error.data,
         cause: error,
       },
@@ -70,5 +70,5 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   shell.say(
     `${shell.bold(name)} ${shell.id(session.id)} ${went} (${count(branches, "fork")} in its history).`,
   );
-  shell.hint(`rath log ${name}`, `rath verify ${name}`);
+  shell.hint(`rath log ${argument(name)}`, `rath verify ${argument(name)}`);
 }

@@ -1,7 +1,7 @@
 import { type Waiting, waitingOf, waitingText } from "../awaited.js";
 import type { Input } from "../entry.js";
 import type { Shell } from "../shell.js";
-import { plain, quoted } from "../text.js";
+import { argument, plain } from "../text.js";
 import { isKeptByRuntime, newestOf } from "./list.js";
 
 /** `rath pending [SESSION]`: what one run waits for, or all of them. */
@@ -28,7 +28,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     shell.say(
       reference === undefined ? "Nothing waits for anybody." : `${plain(reference)} waits for nobody.`,
     );
-    shell.hint(reference === undefined ? "rath list" : `rath show ${quoted(plain(reference))}`);
+    shell.hint(reference === undefined ? "rath list" : `rath show ${argument(reference)}`);
   }
   let last: string | undefined;
   for (const one of waiting) {

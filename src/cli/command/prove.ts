@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { ProofError, writeProof, writeStandardProof } from "../../evidence/proof/index.js";
 import { type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
+import { argument } from "../text.js";
 import { logOf } from "./checkpoint.js";
 
 /** `rath prove SESSION`: that its newest fact is in the newest checkpoint, and with it its whole history. */
@@ -27,6 +28,6 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   if (output === undefined) shell.say(text.trimEnd());
   else {
     shell.say(`The fact ${shell.id(id)} is number ${index} of ${size}: ${bytes} bytes in ${output}.`);
-    shell.hint(`rath verify --proof ${output} ${id}`);
+    shell.hint(`rath verify --proof ${argument(output)} ${id}`);
   }
 }

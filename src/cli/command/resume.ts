@@ -7,7 +7,7 @@ import { type Program, programOf } from "../program.js";
 import { noteBeside } from "../program-note.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
-import { plain, quoted } from "../text.js";
+import { argument, plain } from "../text.js";
 
 /** `rath resume SESSION`: goes on with a run, by the program that its record names. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -60,7 +60,7 @@ export async function requireProgram(
       "program-unknown",
       `The record of ${reference} does not name the program that made it.`,
       {
-        hint: `say which: --with FILE; \`rath run\` notes its program (see the record: rath log ${quoted(reference)} --all)`,
+        hint: `say which: --with FILE; \`rath run\` notes its program (see the record: rath log ${argument(reference)} --all)`,
         data: { session: reference } satisfies { [key: string]: Json },
       },
     );

@@ -9,7 +9,7 @@ import { failing, tellOutcome } from "../outcome.js";
 import { loadProgram, type Program } from "../program.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
-import { quoted } from "../text.js";
+import { argument } from "../text.js";
 
 /** `rath run FILE`: runs the module that a file exports, and says how to go on. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -72,7 +72,7 @@ async function beginning(
 /** Only the run that waits can continue. */
 function requireOver(session: Session, on: string): void {
   if (statusOf(session) !== "waiting") return;
-  const name = quoted(on);
+  const name = argument(on);
   throw new RathError("work-pending", `Cannot run on ${on}: it waits for an answer.`, {
     hint: `see what for: rath pending ${name}; then rath resume ${name}`,
     data: { session: on },

@@ -1,17 +1,42 @@
 import { statusOf } from "../../runtime/index.js";
 import { BeyondHorizonError, type Message, readFact, type Session, toneOf } from "../../session/index.js";
+import { NotFoundError } from "../../store/index.js";
 import { blobsOf } from "../blobs.js";
 import { countOption, type Input } from "../entry.js";
 import type { Shell } from "../shell.js";
-import { brief, count, describe, jsonOf, plain, table } from "../text.js";
+import { argument, brief, count, describe, jsonOf, plain, table } from "../text.js";
+import { printFile } from "./files.js";
 
-/** `rath show SESSION`: what a session is about and how it stands; of an id, the fact in full. */
+/** `rath show SESSION`: what a session is about and how it stands; of an id, the fact in full; of `NAME:path`, the file. */
 export async function run(shell: Shell, input: Input): Promise<void> {
   const reference = input.args[0] as string;
+  const file = await fileIn(shell, reference);
+  if (file !== undefined) return printFile(shell, await shell.store(), file.id, file.path, file.session);
   const found = await shell.find(reference);
-  const isSession = found.name !== undefined && input.options.fact !== true;
-  return isSession ? showSession(shell, found.id, found.name, input) : showFact(shell, found.id);
+  if (found.name === undefined || input.options.fact === true) return showFact(shell, found.id);
+  return showSession(shell, found.id, found.name, input);
 }
+
+/** The session and the path of `NAME:path`. A name may have colons too: the longest one that exists is meant. */
+async function fileIn(shell: Shell, reference: string) {
+  const store = await shell.store();
+  const colons = [...reference.matchAll(/:/g)].map(({ index }) => index).reverse();
+  if (colons.length === 0 || (await store.head(reference)) !== undefined) return undefined;
+  for (const colon of colons.slice(0, MOST_COLONS)) {
+    const path = reference.slice(colon + 1);
+    const session = reference.slice(0, colon);
+    try {
+      if (session !== "" && path !== "") return { ...(await shell.find(session)), session, path };
+    } catch (error) {
+      if (!(error instanceof NotFoundError)) throw error;
+      // The error that a user can act on is about the shortest name.
+      if (colon === colons.at(-1)) throw error;
+    }
+  }
+  return undefined;
+}
+
+const MOST_COLONS = 20;
 
 async function showFact(shell: Shell, id: string): Promise<void> {
   const store = await shell.store();
@@ -42,7 +67,7 @@ async function showFact(shell: Shell, id: string): Promise<void> {
   );
 }
 
-async function showSession(shell: Shell, id: string, name: string | undefined, input: Input): Promise<void> {
+async function showSession(shell: Shell, id: string, name: string, input: Input): Promise<void> {
   const store = await shell.store();
   const session = await store.load(id);
   const status = statusOf(session);
@@ -72,7 +97,7 @@ async function showSession(shell: Shell, id: string, name: string | undefined, i
   });
   if (shell.json) return;
   const waits = session.pending.map((one) => brief(one.what)).join(", ");
-  shell.say(`${shell.bold(name ?? id)} ${shell.yellow(id)}`);
+  shell.say(`${shell.bold(plain(name))} ${shell.yellow(id)}`);
   shell.say(
     table([
       ["status", status],
@@ -87,8 +112,9 @@ async function showSession(shell: Shell, id: string, name: string | undefined, i
     shell.say(`  ${toneOf(fact) === "good" ? shell.green("✓") : shell.red("✗")} ${describe(fact, 120)}`);
   shell.say();
   for (const message of session.recent(most)) shell.say(messageText(shell, message));
-  if (status === "waiting") shell.hint(`rath pending ${name}`);
-  else shell.hint(`rath log ${name}`, `rath dossier ${name} -o ${brief(name)}.html`, `rath verify ${name}`);
+  const word = argument(name);
+  if (status === "waiting") shell.hint(`rath pending ${word}`);
+  else shell.hint(`rath log ${word}`, `rath dossier ${word}`, `rath verify ${word}`);
 }
 
 function branchesOf(session: Session): readonly string[] | undefined {

@@ -1,6 +1,7 @@
 import { KeyRing, signHead } from "../../evidence/proof/index.js";
 import { byOption, type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
+import { argument } from "../text.js";
 
 /** `rath sign SESSION`: one fact more, which vouches for all before it. The name moves on to it. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -14,5 +15,5 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   shell.say(`${shell.id(saved)} signs ${shell.id(id)} with ${shell.bold(key.label)}.`);
   // Without a name nothing leads to it, and it would be collected.
   if (name === undefined) shell.say(`No name moved, since none was given: ${saved}`);
-  shell.hint(`rath verify ${name ?? saved.slice(0, 12)}`);
+  shell.hint(`rath verify ${argument(name ?? saved.slice(0, 12))}`);
 }

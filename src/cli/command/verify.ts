@@ -23,7 +23,7 @@ import { firstLine } from "../../util/index.js";
 import { type Input, textOption, textsOption } from "../entry.js";
 import { UsageError, unreadable } from "../error.js";
 import type { Shell } from "../shell.js";
-import { count, oneLine, plain } from "../text.js";
+import { argument, count, oneLine, plain } from "../text.js";
 import { homeOf, logOf } from "./checkpoint.js";
 
 /** `rath verify`: exit code 0 when everything is as it was written, 3 when not. */
@@ -235,7 +235,7 @@ function tell(
   if (report.heads.length > HEADS) shell.say(`… and ${count(report.heads.length - HEADS, "head")} more`);
   for (const notice of report.notices) shell.say(shell.dim(plain(notice)));
   if (intact && report.kind === "session" && what !== undefined && report.signatures.length === 0)
-    shell.hint(`rath sign ${what}`);
+    shell.hint(`rath sign ${argument(what)}`);
   if (!intact && facts === 0 && what === undefined) shell.hint("name the store to verify: --store URL");
   return intact ? 0 : 3;
 }

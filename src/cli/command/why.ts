@@ -16,7 +16,7 @@ import { defined } from "../../util/index.js";
 import { countOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { plain } from "../text.js";
+import { argument, plain } from "../text.js";
 
 /** `rath why`: asks the record, and shows what proves the answer. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -38,7 +38,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   shell.tell(answer);
   if (shell.json) return;
   await shell.write(plain(answerText(answer, { columns: shell.columns })));
-  shell.hint(...nextOf(answer, ref, question).map(plain));
+  shell.hint(...nextOf(answer, ref, question));
 }
 
 type Question = "branch" | "step" | "memory" | "saw" | "file" | "approvals" | "between" | "by" | "ifFalse";
@@ -119,13 +119,14 @@ async function placeOf(shell: Shell, session: string, given: string): Promise<st
 function nextOf({ facts }: Answer, ref: string | undefined, question: Question): readonly string[] {
   const shown = facts.slice(0, 2).map(({ id }) => `rath show ${id.slice(0, 12)}`);
   if (ref === undefined) return shown;
+  const word = argument(ref);
   const memory = facts.find(({ type }) => type === "memory-write");
   const more: { readonly [question in Question]?: string | undefined } = {
-    branch: `rath why ${ref} --approvals`,
-    step: `rath why ${ref} --step ${facts[0]?.id.slice(0, 12)} --saw`,
+    branch: `rath why ${word} --approvals`,
+    step: `rath why ${word} --step ${facts[0]?.id.slice(0, 12)} --saw`,
     memory: memory && `rath memory why ${memory.id.slice(0, 12)}`,
-    file: `rath files ${ref} --patch`,
-    between: `rath log ${ref}`,
+    file: `rath files ${word} --patch`,
+    between: `rath log ${word}`,
   };
   const next = more[question];
   return next === undefined ? shown : [...shown, next];
