@@ -43,8 +43,8 @@ const about = new Map([
 ]);
 
 const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);
-/** The maximum number of public names: of the main entry point, and of all together. */
-const MOST = { main: 60, all: 440 };
+/** The maximum number of public names: of the main entry point, and of all together. Servers and agents as people know them added 32. */
+const MOST = { main: 60, all: 452 };
 
 const folder = join(root, "docs", "api");
 /** Broken rules of the public surface. @type {string[]} */

@@ -30,20 +30,14 @@ export class Session {
   /** How many steps the longest way from a root has. */
   readonly depth: number;
   // One parent is held directly, several in a list. Where the past is not in memory, it is read on first use.
-  #past: Session | readonly Session[] | undefined;
+  #past: Past;
   readonly #realm: Realm;
   #fact: Fact | undefined;
   // biome-ignore lint/style/useReadonlyClassProperties: #seal writes it, through another name than `this`.
   #line: string | undefined;
   #id: FactId | undefined;
 
-  private constructor(
-    past: Session | readonly Session[] | undefined,
-    depth: number,
-    realm: Realm,
-    fact: Fact | undefined,
-    line: string | undefined,
-  ) {
+  private constructor(past: Past, depth: number, realm: Realm, fact?: Fact, line?: string) {
     this.depth = depth;
     this.#past = past;
     this.#realm = realm;
@@ -349,6 +343,8 @@ function nextForkName(session: Session): string {
 
 const forks = new WeakMap<Session, number>();
 const MESSAGES_OF_A_TURN = 1_000;
+type Past = Session | readonly Session[] | undefined;
+
 const NO_PARENTS: readonly Session[] = Object.freeze([]);
 
 /** The value, if it is a session; for callers the compiler did not check. */

@@ -79,7 +79,7 @@ export function originsOf(fact: Fact): readonly Origin[] {
     case "record-import":
       return ["import"];
     case "tool-result":
-      // A person took over, and says what came of it. What their client found is not their word.
+      // A person took over, and says what came of it. The findings of their client are not their word.
       return [sayerOf(fact.by) === "user" && fact.origin === undefined ? "user" : originOf(fact.origin)];
     case "tool-failure":
       return ["tool"];
