@@ -111,7 +111,8 @@ export class Runs {
     settings: Pick<RunSettings, "signal">,
     follower?: Follower,
   ): Promise<Session> {
-    requireKnown(settings, ["signal"], `resume ${JSON.stringify(nameOrId)}`);
+    // The settings of the run itself are in its record; a caller may pass them again.
+    requireKnown(settings, RUN_SETTINGS, `resume ${JSON.stringify(nameOrId)}`);
     const { signal } = settings;
     return this.replay(nameOrId, module, { ...defined({ signal }), mode: "resume" }, follower);
   }
