@@ -5,7 +5,8 @@ import { openRath, statusOf } from "openrath";
 import { order } from "./order.js";
 
 const rath = openRath(); // saves everything in .rath/rath.db
-if (process.argv[2] === "approve") await rath.approve("order-1", { by: "user:me", why: "cheap" });
+const isAsked = (await rath.unfinished()).some(({ name, waiting }) => name === "order-1" && waiting);
+if (process.argv[2] === "approve" && isAsked) await rath.approve("order-1", { by: "user:me", why: "cheap" });
 
 const session = await rath.turn(order, "order-1", "Ship the order.", { once: true });
 const status = statusOf(session);
