@@ -160,7 +160,8 @@ describe("a standing approval", () => {
       await rath.approve("chat", { by: one.to?.[0] as "user:ada", ask: one.id, always: "tool" });
     await rath.resume("chat", module);
     // Only Ada's word is missing, and Bob changes what he is asked about.
-    await rath.revoke("chat", { by: "user:bob", approval: (await rath.approvals("chat"))[1]?.id as FactId });
+    const bobs = (await rath.approvals("chat")).find(({ by }) => by === "user:bob");
+    await rath.revoke("chat", { by: "user:bob", approval: bobs?.id as FactId });
     await say(rath, module, "pay eve 7");
     const asked = only(await rath.pending("chat"));
     expect(asked.to).toEqual(["user:bob"]);
