@@ -77,7 +77,9 @@ async function exchange(
   const body = new LimitedBody(incoming, maxBody);
   let response: Response;
   try {
-    response = await handler(requestOf(incoming, body, left.signal));
+    const request = requestOf(incoming, body, left.signal);
+    answering.set(outgoing, request);
+    response = await handler(request);
   } catch (error) {
     response = refusal(error);
   }
@@ -85,6 +87,9 @@ async function exchange(
   // The rest of a body that nobody reads: without this the connection could not be used again.
   if (!incoming.complete) incoming.resume();
 }
+
+/** The signal of a Request follows another one only as long as the Request is in memory: until its answer is over. */
+const answering = new WeakMap<ServerResponse, Request>();
 
 function requestOf(incoming: IncomingMessage, body: LimitedBody, signal: AbortSignal): Request {
   const { method = "GET", headers: given, headersDistinct } = incoming;
