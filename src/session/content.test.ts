@@ -2,6 +2,7 @@ import { runInNewContext } from "node:vm";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ContentError, checkLine, type Json, MAX_DEPTH, Session } from "./index.js";
+import { campaign } from "./testing/campaign.js";
 import { MapBlobs, rebuilt } from "./testing/record.js";
 
 const start = Session.start("go", { nonce: "n" });
@@ -76,7 +77,7 @@ describe("content", () => {
         ]);
         kept(value, session);
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 

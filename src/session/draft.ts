@@ -31,13 +31,13 @@ export function drafted(input: FactInput, actor?: Principal): Draft {
 }
 
 function checked(
-  fact: { [field: string]: Json },
+  stamp: { [field: string]: Json },
   input: FactInput,
   time: string,
   actor?: Principal,
 ): { [field: string]: Json } {
   if (typeof input !== "object" || input === null) throw noFact(input);
-  keepFields(fact, input);
+  const fact = keepFields(stamp, input);
   // The copy is checked, not the original: a getter may answer differently the second time.
   checkShape(fact, time, actor);
   return fact;

@@ -14,6 +14,7 @@ import {
   seedView,
   type Unmerged,
 } from "./index.js";
+import { campaign } from "./testing/campaign.js";
 
 const [A, B, C, D, E] = ["a", "b", "c", "d", "e"].map((digit) => digit.repeat(64)) as [
   Digest,
@@ -299,7 +300,7 @@ describe("the files of a session", () => {
         for (const session of made.filter(({ id }) => again.has(id)))
           expect(again.get(session.id)?.files).toEqual(session.files);
       }),
-      { numRuns: 500 },
+      { numRuns: campaign(1_000) },
     );
   });
 

@@ -1,6 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { diff, type FactId, graph, type Session, toDot, toMermaid, transcriptView } from "./index.js";
+import {
+  costWith,
+  diff,
+  type FactId,
+  graph,
+  type Session,
+  toDot,
+  toMermaid,
+  transcriptView,
+} from "./index.js";
+import { campaign } from "./testing/campaign.js";
 import { pastOf, programs, run } from "./testing/program.js";
 import { answers, rebuilt } from "./testing/record.js";
 
@@ -9,7 +19,10 @@ const ids = (sessions: Iterable<Session>): FactId[] => [...sessions].map((sessio
 const choose = (made: readonly Session[], number: number): Session => made[number % made.length] as Session;
 
 /** Random programs and two numbers that choose sessions from what they make. */
-function check(law: (made: readonly Session[], one: Session, other: Session) => void, numRuns = 300): void {
+function check(
+  law: (made: readonly Session[], one: Session, other: Session) => void,
+  numRuns = campaign(600),
+): void {
   fc.assert(
     fc.property(programs(), fc.nat(), fc.nat(), (program, one, other) => {
       const made = run(program);
@@ -64,7 +77,7 @@ describe("on random graphs", () => {
       for (const { fact } of session.history()) {
         if (fact.type !== "model-reply") continue;
         sum.calls += 1;
-        sum.cost = sum.cost === null || fact.cost === undefined ? null : sum.cost + fact.cost;
+        sum.cost = costWith(sum.cost, fact.cost);
         for (const count of ["input", "output", "cached", "reasoning"] as const)
           sum[count] += fact.usage[count] ?? 0;
       }

@@ -15,10 +15,12 @@ export {
 export {
   describeFact,
   type Fact,
+  type FactFamily,
   type FactInput,
   type FactOf,
   type FactType,
   factTypes,
+  familyOf,
   type Gone,
   isContent,
   isQuiet,
@@ -32,7 +34,7 @@ export type * from "./fact/value.js";
 export { type ConflictsState, conflictsView, type FilesState, filesView, type Unmerged } from "./files.js";
 export { type Finding, findingOf } from "./finding.js";
 export { graph, toDot, toMermaid } from "./graph.js";
-export { canonical, frozen, type Json, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
+export { asJson, canonical, frozen, type Json, jsonCopy, MAX_CHARACTERS, MAX_DEPTH } from "./json.js";
 export { type KeepingSetting, keepingView } from "./keeping.js";
 export {
   checkLine,
@@ -49,7 +51,7 @@ export { backFrom, branchView, lineageView } from "./lineage.js";
 export { List } from "./list.js";
 export { dueOf, type Pending, pendingView } from "./pending.js";
 export { placementView } from "./placement.js";
-export { isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";
+export { agentIn, isPerson, isPrincipal, isWorkflow, PRINCIPAL_KINDS } from "./principal.js";
 export type { Host, PastSource, Realm } from "./realm.js";
 export type { StartOptions } from "./root.js";
 export { type SandboxState, sandboxView } from "./sandbox.js";
@@ -75,6 +77,7 @@ export {
   goesOnFrom,
   keepInSnapshots,
   knownOf,
+  savedAsJson,
   seedView,
   snapshotViews,
   type View,

@@ -13,6 +13,7 @@ import {
   toDot,
   toMermaid,
 } from "./index.js";
+import { campaign } from "./testing/campaign.js";
 import { sampleFacts } from "./testing/facts.js";
 import { programs, run } from "./testing/program.js";
 import { answers, rebuilt } from "./testing/record.js";
@@ -139,7 +140,7 @@ describe("the line", () => {
           expect(JSON.stringify(JSON.parse(broken))).toBe(broken);
         },
       ),
-      { numRuns: 1000 },
+      { numRuns: campaign(2_000) },
     );
   });
 

@@ -25,12 +25,13 @@ export type Refs = { readonly [field: string]: BlobRef };
  */
 export function writeLine(parents: readonly FactId[], fact: Fact, keeping: Keeping): string {
   const head = `{"rath":${FORMAT},"parents":[${parents.length === 0 ? "" : `"${parents.join('","')}"`}]`;
-  if (keeping.inline > 0 && (keeping.secret === undefined || !mayBePersonal(fact as unknown as Fields))) {
+  const fields = fact as unknown as Fields;
+  if (keeping.inline > 0 && (keeping.secret === undefined || !mayBePersonal(fields))) {
     const body = JSON.stringify(fact);
     // A character takes at most three bytes, so a short line cannot hold a long field.
     if (body.length * 3 <= keeping.inline) return `${head},"fact":${body}}`;
   }
-  const refs = outOfLine(fact as unknown as Fields, keeping);
+  const refs = outOfLine(fields, keeping);
   if (refs === undefined) return `${head},"fact":${JSON.stringify(fact)}}`;
   const inline = Object.fromEntries(Object.entries(fact).filter(([field]) => !Object.hasOwn(refs, field)));
   return `${head},"blobs":${JSON.stringify(refs)},"fact":${JSON.stringify(inline)}}`;

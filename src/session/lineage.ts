@@ -1,6 +1,6 @@
 import { defined } from "../util/index.js";
 import type { Fact, FactId, Principal } from "./fact/index.js";
-import { frozen, type Json } from "./json.js";
+import { asJson, frozenAs, type Json } from "./json.js";
 import { List } from "./list.js";
 import type { Session } from "./session.js";
 import { adopted, savedAsJson, type View } from "./view.js";
@@ -61,8 +61,8 @@ export const lineageView: View<List<LineageStep>> = {
       }),
     );
   },
-  save: (steps) => steps.toArray() as unknown as Json,
-  load: (saved) => List.of(frozen(saved) as unknown as LineageStep[]),
+  save: (steps) => asJson(steps.toArray()),
+  load: (saved) => List.of(frozenAs<readonly LineageStep[]>(saved)),
 };
 
 /** The same list for the same answer. */

@@ -47,6 +47,8 @@ describe("fork", () => {
     expect(Session.start("go").usage.cost).toBe(0);
     const side = Session.start("go").append(priced);
     expect(side.fork("a").append(priced).merge(side.fork("b").append(priced)).usage.cost).toBe(0.75);
+    const [dime, twenty] = [0.1, 0.2].map((cost) => ({ ...priced, cost })) as [typeof priced, typeof priced];
+    expect(Session.start("go").append(dime).append(twenty).usage.cost).toBe(0.3);
     expect(side.append(reply(1)).append(priced).usage.cost).toBeNull();
   });
 

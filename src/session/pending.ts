@@ -1,5 +1,5 @@
 import type { FactId, FactOf, FactType } from "./fact/index.js";
-import { frozen, type Json } from "./json.js";
+import { asJson, frozenAs } from "./json.js";
 import { List } from "./list.js";
 import type { View } from "./view.js";
 
@@ -63,8 +63,8 @@ export const pendingView: View<Requests> = {
         return requests;
     }
   },
-  save: (requests) => pendingOf(requests) as unknown as Json,
-  load: (saved) => compacted(frozen(saved) as unknown as readonly Pending[]),
+  save: (requests) => asJson(pendingOf(requests)),
+  load: (saved) => compacted(frozenAs<readonly Pending[]>(saved)),
 };
 
 /** The requests that are open, oldest first. */

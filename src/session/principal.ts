@@ -26,3 +26,8 @@ export function isPerson(by: string): boolean {
 export function isWorkflow(by: string): boolean {
   return by === "workflow" || by.startsWith("workflow:");
 }
+
+/** The name of an agent; undefined for others, and for an agent without a name. */
+export function agentIn(by: Principal): string | undefined {
+  return by.startsWith("agent:") ? by.slice("agent:".length) : undefined;
+}

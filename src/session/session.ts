@@ -84,8 +84,12 @@ export class Session {
 
   /** SHA-256 of the record line, in hex. Equal ids mean equal histories. */
   get id(): FactId {
-    this.#id ??= digestOf(this.line);
-    return this.#id;
+    if (this.#id === undefined) {
+      // Writing its line gives a session its id too.
+      if (this.#line === undefined) Session.#seal(this);
+      else this.#id = digestOf(this.#line);
+    }
+    return this.#id as FactId;
   }
 
   /** The record line: serialised once, always the same bytes. */
@@ -162,7 +166,7 @@ export class Session {
   }
 
   /**
-   * Begins a branch here. The trunk and its other branches never see what happens on it. Without a name it is "fork-1",
+   * Starts a branch here. The trunk and its other branches never see the facts of this branch. Without a name it is "fork-1",
    * "fork-2", …; on a branch "small" it is "small.1", "small.2", ….
    */
   fork(name?: string, options: Stamped & { readonly why?: string } = {}): Session {
@@ -172,9 +176,9 @@ export class Session {
   }
 
   /**
-   * Brings branches together; shared history is counted once and everybody's evidence is kept. `adopt` says
-   * whose conversation and placement go on: "both" (the default) continues ours with what theirs adds, "none" gathers
-   * the sides without preferring one, as trials are, and goes on with the trunk that they left.
+   * Merges branches; shared history is counted once, and the evidence of all sides is kept. `adopt` says
+   * whose conversation and placement continue: "both" (the default) continues ours with what theirs adds, "none" collects
+   * the sides without preferring one, such as trials, and continues the trunk that they left.
    */
   merge(
     others: Session | readonly Session[],
@@ -190,7 +194,7 @@ export class Session {
     return Session.#join(realm, parents, fact);
   }
 
-  /** Places the session: from here on its side effects happen there. Nothing opens until it is used. */
+  /** Places the session: from here on, its side effects happen in this sandbox. The sandbox opens at first use. */
   to(sandbox: string, spec?: Json, options: Stamped = {}): Session {
     requirePlace(sandbox);
     const stamp = stampOf(given(options, "to"));
@@ -267,7 +271,7 @@ export class Session {
     return this.view(conflictsView).open;
   }
 
-  /** Requests that are not answered yet, oldest first. */
+  /** Requests that nobody has answered yet, oldest first. */
   get pending(): readonly Pending[] {
     return pendingOf(this.view(pendingView));
   }

@@ -2,15 +2,15 @@ import { isObject, optionNames, unknownOption } from "../util/index.js";
 import type { FactOf, Principal } from "./fact/index.js";
 import { isPerson, isPrincipal } from "./principal.js";
 
-/** On whose agreement something is done. */
+/** The terms of an approval. */
 export type Terms = {
   /** The approvers: people, or services and agents by name. Default: any person (`user:…`). */
   readonly from?: Principal | readonly Principal[];
-  /** How many of them must agree. Default 1: the first answer decides. */
+  /** How many of them must approve. Default 1: the first answer decides. */
   readonly need?: number;
-  /** Milliseconds that they have. Left out, they are waited for however long it takes. */
+  /** The time limit for an answer, in milliseconds. Default: no limit. */
   readonly within?: number;
-  /** The people to ask when they have not answered by then. Left out, nobody: then it is not done. */
+  /** The people to ask after the deadline. Default: nobody, and the action is not done. */
   readonly otherwise?: Terms;
 };
 

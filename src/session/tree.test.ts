@@ -71,7 +71,7 @@ describe("the text of a tree", () => {
         const turned = [...tree.entries.slice(turn % 7), ...tree.entries.slice(0, turn % 7)];
         expect(writeTree({ ...tree, entries: turned })).toBe(text);
       }),
-      { numRuns: 500 },
+      { numRuns: campaign(1_000) },
     );
   });
 

@@ -38,9 +38,9 @@ export function withCost(usage: Known): TotalUsage {
 /** The cost of all calls together, in dollars. Null as soon as one of them has no price: a sum of the others would look like all of it. */
 export type Cost = number | null;
 
-/** The sum with the price of one more call. */
+/** The sum with the price of one more call, without the noise of binary fractions: 0.1 and 0.2 are 0.3. */
 export function costWith(sum: Cost, price: number | undefined): Cost {
-  return sum === null || price === undefined ? null : sum + price;
+  return sum === null || price === undefined ? null : Number((sum + price).toPrecision(12));
 }
 
 /** An amount with as many digits as it needs to be seen; the same words wherever it is not known. */

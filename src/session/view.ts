@@ -1,7 +1,7 @@
 import { commonPast, historyOf, unseen } from "./ancestry.js";
 import { BeyondHorizonError, RathError } from "./error.js";
 import type { Fact, FactOf } from "./fact/index.js";
-import { frozen, type Json } from "./json.js";
+import { frozenAs, type Json } from "./json.js";
 import type { Session } from "./session.js";
 
 /**
@@ -24,7 +24,7 @@ export interface View<State> {
 
 /** How a view is kept in snapshots whose states are JSON. */
 export function savedAsJson<State>(): Required<Pick<View<State>, "save" | "load">> {
-  return { save: (state) => state as unknown as Json, load: (saved) => frozen(saved) as unknown as State };
+  return { save: (state) => state as Json, load: frozenAs<State> };
 }
 
 /** The questions that `View.merge` may ask about its merge. */
@@ -109,14 +109,21 @@ function memosOf<State>(view: View<State>): Memos<State> {
 }
 
 function fold<State>(session: Session, view: View<State>, memo: Memo<State>): State {
-  if (memo.states.has(session)) return memo.states.get(session) as State;
+  const { states } = memo;
+  const path: Session[] = [];
+  // Mostly the answer is known a few facts back, on a straight way.
+  for (let node: Session | undefined = session; node !== undefined; ) {
+    const state = states.get(node);
+    if (state !== undefined || states.has(node)) return foldPath(path, state as State, view, memo);
+    path.push(node);
+    node = node.isPastLoaded ? node.soleParent : undefined;
+  }
   return view.merge === undefined ? foldHistory(session, view, memo) : foldSides(session, view, memo);
 }
 
-/** Throws where the parents are out of reach, or would have to be read for an answer from memory alone. */
+/** Throws where parents that are not in memory are out of reach, or must not be read for an answer. */
 function requireParents(node: Session, reads: boolean): void {
-  if (node.isPastLoaded || (reads && !node.atHorizon)) return;
-  throw new BeyondHorizonError("this view", node.id);
+  if (!reads || node.atHorizon) throw new BeyondHorizonError("this view", node.id);
 }
 
 /** The first parents back to where the answer is known: `known`, or undefined when that is the root. */
@@ -129,7 +136,7 @@ function pathTo<State>(
   for (let node: Session | undefined = session; node !== undefined; ) {
     if (states.has(node)) return { path, known: node, merges };
     path.push(node);
-    requireParents(node, reads);
+    if (!node.isPastLoaded) requireParents(node, reads);
     const parent: Session | undefined = node.soleParent;
     merges ||= parent === undefined && node.parents.length > 1;
     node = parent ?? node.parents[0];
@@ -174,7 +181,7 @@ function foldSides<State>(session: Session, view: View<State>, memo: Memo<State>
     const path: Session[] = [];
     let at: Session = node;
     while (!states.has(at)) {
-      requireParents(at, reads);
+      if (!at.isPastLoaded) requireParents(at, reads);
       const parent = at.soleParent;
       if (parent === undefined) break;
       path.push(at);

@@ -19,9 +19,11 @@ export function defined<Fields extends object>(fields: Fields): Defined<Fields> 
   const kept: { [key: string]: unknown } = {};
   for (const key of Object.keys(fields)) {
     const value = (fields as { readonly [key: string]: unknown })[key];
+    if (value === undefined) continue;
     // An assignment to "__proto__" would set the prototype.
-    if (value !== undefined)
+    if (key === "__proto__")
       Object.defineProperty(kept, key, { value, enumerable: true, configurable: true, writable: true });
+    else kept[key] = value;
   }
   return kept as Defined<Fields>;
 }

@@ -3,6 +3,20 @@ export function clip(text: string, max: number): string {
   return text.length <= max ? text.toWellFormed() : `${text.slice(0, max - 1).toWellFormed()}…`;
 }
 
+/** A text that says something. */
+export function isText(value: unknown): value is string {
+  return typeof value === "string" && value !== "";
+}
+
+/** A part of a URL as it was before it was encoded; one that is not encoded well stays as it is. */
+export function decodePart(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 /** The first line of a text. */
 export function firstLine(text: string): string {
   const end = text.indexOf("\n");

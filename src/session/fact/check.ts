@@ -23,8 +23,8 @@ type Checks = {
   readonly open: boolean;
   readonly fields: readonly Field[];
   readonly known: ReadonlyMap<string, Field>;
-  /** Whether it has a personal field, by any author. */
-  readonly personal: boolean;
+  /** The names of the fields that are personal, by any author. */
+  readonly personal: readonly string[];
 };
 type Field = {
   readonly name: string;
@@ -41,7 +41,8 @@ for (const [type, { by, open = false, fields: texts }] of entries) {
     return { name, kind, test: kind.test, optional: missing !== undefined, mark };
   });
   const known = new Map(fields.map((field) => [field.name, field]));
-  checks.set(type, { by, open, fields, known, personal: fields.some(({ mark }) => mark === "personal") });
+  const personal = fields.filter(({ mark }) => mark === "personal").map(({ name }) => name);
+  checks.set(type, { by, open, fields, known, personal });
 }
 
 /**
@@ -160,9 +161,10 @@ export function isPersonal(fact: Fields, field: string): boolean {
   return isOfPerson(fact) && isContent(type, field);
 }
 
-/** Whether any field of a fact can be personal: asked of every line, so it looks at no field. */
+/** Whether a field of a fact may be personal. Asked of every line. */
 export function mayBePersonal(fact: Fields): boolean {
-  return checks.get(fact.type as string)?.personal === true || isOfPerson(fact);
+  const personal = checks.get(fact.type as string)?.personal ?? [];
+  return personal.some((field) => fact[field] !== undefined) || isOfPerson(fact);
 }
 
 /**

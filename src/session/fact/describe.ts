@@ -1,7 +1,7 @@
 import { isDigest } from "../blob.js";
 import { stamps } from "./check.js";
 import type { Tone } from "./family.js";
-import { entries, type Fact } from "./table.js";
+import { entries, type Fact, type FactFamily, familyNames } from "./table.js";
 import { lineOf, type Style, type Writer, writerOf } from "./writer.js";
 
 /**
@@ -20,6 +20,11 @@ export function describeFact(fact: Fact, style: Style = {}): string {
 /** How a fact came out. */
 export function toneOf(fact: Fact): Tone {
   return entries.get(fact.type)?.tone?.(fact) ?? "plain";
+}
+
+/** The family that a fact belongs to; undefined for one of a newer version. */
+export function familyOf({ type }: Fact): FactFamily | undefined {
+  return familyNames.get(type);
 }
 
 /** Whether it is bookkeeping of the runtime: true and proved, and seldom what somebody looks for. */

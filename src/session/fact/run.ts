@@ -21,6 +21,8 @@ export const run = {
       for: "principal?",
       /** When its facts are written to the disk, if not as by default. */
       durability: typed<"facts" | { readonly every: number }>()("json?"),
+      /** The file that the process was started with, seen from the folder of the project, if it had no arguments. */
+      program: "text?",
     },
     say: ({ module, name, for: whom }, { words }) =>
       `started a run of ${words(module)}${name === undefined ? "" : ` as ${words(name)}`}${whom === undefined ? "" : ` for ${words(whom)}`}`,

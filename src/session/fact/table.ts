@@ -61,19 +61,21 @@ export type AnyEntry = Omit<Entry<Author, Fields>, "say" | "tone"> & {
   tone?(fact: Fact): Tone;
 };
 
-const families: Families = {
-  ...conversation,
-  ...call,
-  ...effect,
-  ...memory,
-  ...sandbox,
-  ...workspace,
-  ...run,
-  ...decision,
-  ...record,
-};
+const groups = { conversation, call, effect, memory, sandbox, workspace, run, decision, record } as const;
+
+/** The name of a family of facts. */
+export type FactFamily = keyof typeof groups;
+
+const families = Object.assign({}, ...Object.values(groups)) as Families;
+
+/** The family of each type, by its name. */
+export const familyNames: ReadonlyMap<string, FactFamily> = new Map(
+  Object.entries(groups).flatMap(([name, family]) =>
+    Object.keys(family).map((type) => [type, name as FactFamily] as const),
+  ),
+);
 
 /** The entry of each type, by its name, in the order of docs/format.md. */
 export const entries: ReadonlyMap<string, AnyEntry> = new Map(
-  Object.entries(families as unknown as { readonly [type: string]: AnyEntry }),
+  Object.entries(families as { readonly [type: string]: AnyEntry }),
 );

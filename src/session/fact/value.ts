@@ -5,7 +5,7 @@ import type { Json } from "../json.js";
 export type FactId = string;
 /** SHA-256 of some bytes, in hex. */
 export type Digest = string;
-/** The actor: a kind, or a kind and a name, such as `user:ada` or `agent:coder`. */
+/** The actor of a fact: a kind, or a kind and a name, such as `user:ada` or `agent:coder`. */
 export type Principal = PrincipalKind | `${PrincipalKind}:${string}`;
 /** A `workflow` is a program that acts: its body decides, not a person. */
 export type PrincipalKind = "user" | "agent" | "workflow" | "tool" | "runtime" | "service";

@@ -76,7 +76,7 @@ function goneText({ reason }: Gone): string {
   return `[${reason}]`;
 }
 
-type LoosePart = {
+type LoosePart = Partial<Gone> & {
   readonly type: string;
   readonly text?: unknown;
   readonly name?: unknown;
@@ -94,7 +94,7 @@ function partText(part: LoosePart, gone: (content: Gone) => string): string {
     const verb = part.provider === true ? "the provider ran" : "calls";
     return `[${verb} ${textOf(part.name)} with ${textOf(part.input)}]`;
   }
-  if (part.type === "withheld") return gone(part as unknown as Gone);
+  if (part.type === "withheld") return gone(part as Gone);
   return `[${part.type}${part.name === undefined ? "" : ` ${textOf(part.name)}`}]`;
 }
 

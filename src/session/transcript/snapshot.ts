@@ -1,5 +1,5 @@
 import { digestOf } from "../blob.js";
-import { frozen, type Json } from "../json.js";
+import { asJson, frozenAs, type Json } from "../json.js";
 import { List } from "../list.js";
 import type { Session } from "../session.js";
 import { type Asked, type Cut, type Entry, recentlyAsked, settle, type Transcript } from "./state.js";
@@ -18,17 +18,17 @@ export function saveTranscript(transcript: Transcript, session: Session): Json {
     ? 0
     : Math.max(0, settled.length - Math.max(0, SNAPSHOT_MESSAGES - open.length));
   const forgotten = Math.max(0, transcript.hidden.length - SNAPSHOT_HIDDEN);
-  return {
+  return asJson<Saved>({
     omitted: Number.isFinite(transcript.omitted) ? transcript.omitted + without : null,
     entries: [...settled.from(without), ...open],
     hidden: [...transcript.hidden.from(forgotten)],
     late: [...recentlyAsked(transcript)],
     cut: cutBefore(transcript, session, without, forgotten) ?? null,
-  } as unknown as Json;
+  });
 }
 
 export function loadTranscript(saved: Json): Transcript {
-  const { omitted, entries, hidden, late, cut } = frozen(saved) as unknown as Saved;
+  const { omitted, entries, hidden, late, cut } = frozenAs<Saved>(saved);
   return settle({
     omitted: omitted ?? Number.POSITIVE_INFINITY,
     settled: List.empty,

@@ -1,7 +1,8 @@
 import { Withheld } from "../blob.js";
-import type { Content, Edited, Fact, FactId, Failure, Message, Principal } from "../fact/index.js";
+import type { Content, Edited, Fact, FactId, Failure, Message } from "../fact/index.js";
 import type { Json } from "../json.js";
 import { List } from "../list.js";
+import { agentIn } from "../principal.js";
 import type { Session } from "../session.js";
 import { adopted, type View } from "../view.js";
 import { compress, DROP_OUTPUTS, drop } from "./compress.js";
@@ -142,15 +143,11 @@ function answer(
     place,
     Object.freeze({
       id: of,
-      message: Object.freeze({ ...(request.message as Message & { role: "tool" }), ...outcome }),
+      message: Object.freeze(Object.assign({}, request.message as Message & { role: "tool" }, outcome)),
       outcome: session.id,
     }),
   );
   return settle({ ...transcript, open, late: transcript.late.push(askedBy(request)) });
-}
-
-function agentIn(by: Principal): string | undefined {
-  return by.startsWith("agent:") ? by.slice("agent:".length) : undefined;
 }
 
 function authoredBy(author: string | undefined): { readonly author?: string } {
