@@ -48,8 +48,9 @@ export class Lease {
   async renew(): Promise<void> {
     const asked = momentNow();
     if (
-      await this.#shelf.write(({ names }) =>
-        extend(names, this.name, this.epoch, asked.wall + this.#milliseconds),
+      await this.#shelf.write(
+        ({ names }, now) => extend(names, this.name, this.epoch, now + this.#milliseconds),
+        [this.name],
       )
     ) {
       this.#since = asked;
@@ -61,7 +62,7 @@ export class Lease {
   /** Gives the lease back: it passes no fence from then on. Nothing happens when it is someone else's by now. */
   async release(): Promise<void> {
     try {
-      await this.#shelf.write(({ names }) => extend(names, this.name, this.epoch, 0));
+      await this.#shelf.write(({ names }) => extend(names, this.name, this.epoch, 0), [this.name]);
     } catch (error) {
       // A full disk, say. Nobody writes under this lease again, so this process need not wait for it to end.
       givenUp.add(keyOf(this));
@@ -102,13 +103,15 @@ export async function takeLease(shelf: Shelf, name: string, options: LeaseOption
     );
   for (let attempt = 1; ; attempt++) {
     const asked = momentNow();
-    const { wall: now } = asked;
-    const taken = await shelf.write(({ names }) => acquire(names, name, owner, now + milliseconds, now));
+    const taken = await shelf.write(
+      ({ names }, now) => acquire(names, name, owner, now + milliseconds, now),
+      [name],
+    );
     if (taken !== undefined) return new Lease(shelf, taken, owner, milliseconds, asked);
     const holder = shelf.names.get(name);
     const isFree = holder?.owner !== undefined && (isGivenUp(holder) || isDead(holder.owner));
     if (attempt === ATTEMPTS || !isFree) throw new FencedError(name, null, holder);
     // Given back for the dead. Of those who find it dead at once one does that, since the epoch rises with it.
-    await shelf.write(({ names }) => extend(names, name, holder.epoch, 0));
+    await shelf.write(({ names }) => extend(names, name, holder.epoch, 0), [name]);
   }
 }

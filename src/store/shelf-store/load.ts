@@ -10,6 +10,7 @@ import {
 import { showValue } from "../../util/index.js";
 import { misuse, NotFoundError } from "../error.js";
 import { soundBlob } from "../exchange/export.js";
+import { isKeptByRuntime } from "../reference.js";
 import type { Shelf, Tail } from "../shelf.js";
 import type { LoadOptions } from "../store.js";
 import { Loader } from "./loader.js";
@@ -23,8 +24,8 @@ const FETCH_HORIZON = 10_000;
 const FETCHED = 8_192;
 const GROWTH = 4;
 const KEPT_EVERY = 64;
-/** Names that a runtime keeps for itself: of no use to who looks for one of theirs. */
-const KEPT_BY_RUNTIME = /^(?:run|answer)\//;
+/** How many names are looked at for those that an error shows. */
+const LOOKED_AT = 1000;
 
 /** The knowledge of a store about sessions in this process. */
 export type Known = {
@@ -133,8 +134,8 @@ export class SessionReader {
       if (ids[0] !== undefined) return ids[0];
     }
     const names = this.#shelf.names
-      .under("")
-      .flatMap(({ name, head }) => (head === null || KEPT_BY_RUNTIME.test(name) ? [] : [name]));
+      .page({ under: "", order: "name", limit: LOOKED_AT })
+      .flatMap(({ name }) => (isKeptByRuntime(name) ? [] : [name]));
     throw new NotFoundError(
       `a session called ${JSON.stringify(nameOrId)}`,
       names.length === 0

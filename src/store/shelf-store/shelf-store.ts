@@ -18,7 +18,7 @@ import { importLines } from "../exchange/import.js";
 import { syncStores } from "../exchange/sync.js";
 import { type Lease, takeLease } from "../name/lease.js";
 import { alsoOf, checkName, fenceOf, moveTo } from "../name/move.js";
-import { nameOf, Watch, type WatchOptions } from "../name/watch.js";
+import { nameOf, numberOf, Watch } from "../name/watch.js";
 import type { Erasure, Shelf } from "../shelf.js";
 import type {
   Checked,
@@ -26,6 +26,8 @@ import type {
   CollectOptions,
   EraseOptions,
   ExportOptions,
+  FactsOptions,
+  FactsPage,
   ForgetOptions,
   HistoryOptions,
   Imported,
@@ -34,12 +36,15 @@ import type {
   Line,
   LoadOptions,
   Name,
+  NamesOptions,
   PointOptions,
   Recorded,
   Saved,
   SaveOptions,
   Store,
+  WatchOptions,
 } from "../store.js";
+import { factsPage } from "./facts-page.js";
 import { SessionReader } from "./load.js";
 import { type Naming, SessionWriter } from "./save.js";
 
@@ -77,7 +82,7 @@ export class ShelfStore implements Store {
       );
     const others = name === undefined ? [] : alsoOf(name, also);
     const naming: Naming = {
-      ...(name !== undefined && { move: moveTo(name, session.id, options) }),
+      ...(name !== undefined && { move: moveTo(this.#shelf, name, session.id, options) }),
       ...(others.length > 0 && {
         also: others.map(([other, at]) => ({ name: other, head: at?.id ?? null })),
       }),
@@ -134,6 +139,11 @@ export class ShelfStore implements Store {
     }
   }
 
+  async facts(nameOrId: string, options: FactsOptions = {}): Promise<FactsPage> {
+    this.#enter(options, "store.facts(name, { limit: 100 })");
+    return factsPage(this, this.#shelf, this.#reader, nameOrId, options);
+  }
+
   async *lines(
     nameOrId: string | readonly string[],
     options: HistoryOptions = {},
@@ -147,15 +157,30 @@ export class ShelfStore implements Store {
     return [nameOrId].flat().map((one) => this.#reader.resolve(one as string));
   }
 
-  async names(options: { readonly under?: string } = {}): Promise<readonly Name[]> {
+  async names(options: NamesOptions = {}): Promise<readonly Name[]> {
     this.#enter(options, 'store.names({ under: "team/" })');
-    const { under = "" } = options;
+    const { under = "", order = "name", after, limit } = options;
     if (typeof under !== "string")
       throw misuse(
         `list the names under ${showValue(under)}`,
         'say how they begin: store.names({ under: "team/" })',
       );
-    return this.#shelf.names.under(under).flatMap((record) => nameOf(record));
+    if (order !== "name" && order !== "changed")
+      throw misuse(`list the names by ${showValue(order)}`, 'the order is "name" or "changed"');
+    if (after !== undefined && typeof after !== "string")
+      throw misuse(`list the names after ${showValue(after)}`, "give the name or the token of the last one");
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1))
+      throw misuse(`list ${showValue(limit)} names`, "the limit is a whole number of at least 1");
+    const page = { under, limit: limit ?? -1 };
+    const records =
+      order === "name"
+        ? this.#shelf.names.page({ ...page, order, ...(after !== undefined && { after }) })
+        : this.#shelf.names.page({
+            ...page,
+            order,
+            before: after === undefined ? Number.MAX_SAFE_INTEGER : numberOf(after),
+          });
+    return records.flatMap(nameOf);
   }
 
   async head(name: string): Promise<FactId | undefined> {
@@ -169,15 +194,16 @@ export class ShelfStore implements Store {
     if ("also" in options)
       throw misuse(`point "${name}" and others at once`, "save does: store.save(session, { name, also })");
     const head = await this.resolve(id);
-    return this.#writer.commit({ facts: [], blobs: [], move: moveTo(name, head, options) }, []);
+    return this.#writer.commit({ facts: [], blobs: [], move: moveTo(this.#shelf, name, head, options) }, []);
   }
 
   async forget(name: string, options: ForgetOptions = {}): Promise<void> {
     this.#enter(options, "store.forget(name, { lease })");
     checkName(name);
-    const fence = fenceOf(name, options.lease);
-    const outcome = await this.#shelf.write(({ names }) =>
-      forget(names, name, options.force ? undefined : fence),
+    const fence = fenceOf(this.#shelf, name, options.lease);
+    const outcome = await this.#shelf.write(
+      ({ names }, now) => forget(names, name, options.force ? undefined : { ...fence, now }),
+      [name],
     );
     if (outcome === "unknown")
       throw new NotFoundError(
@@ -195,14 +221,15 @@ export class ShelfStore implements Store {
     return takeLease(this.#shelf, name, options);
   }
 
-  watch(options: WatchOptions = {}): AsyncIterable<Name> {
-    this.#enter(options, "store.watch({ name, signal })");
+  async time(): Promise<number> {
+    this.#checkOpen();
+    return this.#shelf.now?.() ?? Date.now();
+  }
+
+  watch(options: WatchOptions = {}): Watch {
+    this.#enter(options, "store.watch({ name, from, signal })");
     if (options.name !== undefined) checkName(options.name);
-    const watch = new Watch(
-      options,
-      (heard) => this.#shelf.listen(heard),
-      (ended) => this.#watches.delete(ended),
-    );
+    const watch = new Watch(this.#shelf, options, (ended) => this.#watches.delete(ended));
     this.#watches.add(watch);
     return watch;
   }
@@ -267,10 +294,10 @@ export class ShelfStore implements Store {
     const move =
       first === undefined
         ? undefined
-        : moveTo(first, id, { ...expect, ...(options.lease && { lease: options.lease }) });
+        : moveTo(this.#shelf, first, id, { ...expect, ...(options.lease && { lease: options.lease }) });
     const erased = await erase(this.#shelf, await this.load(id), options, move);
     for (const name of others)
-      await this.#shelf.commit({ facts: [], blobs: [], move: moveTo(name, erased.id, expect) });
+      await this.#shelf.commit({ facts: [], blobs: [], move: moveTo(this.#shelf, name, erased.id, expect) });
     // The session at hand has read what is now erased; the one that is given back has not.
     return this.load(erased.id);
   }

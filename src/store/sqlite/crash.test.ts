@@ -5,7 +5,7 @@ import { campaign } from "../../session/testing/campaign.js";
 import { CrashWriter, Ledger, numbersFrom, packageCopy, SEED, verifyBackups } from "../testing/crash.js";
 import { folder } from "../testing/folder.js";
 
-const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(20));
+const ROUNDS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(40));
 /** A store is used for this many rounds, so that later ones find what earlier ones left. */
 const ROUNDS_PER_STORE = 8;
 
@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const writer of writers.splice(0)) await writer.kill();
 });
 
-it(`[K1] ${ROUNDS} kills of a writing process (seed ${SEED}): the store opens, is sound, has all that was acknowledged, and goes on`, async () => {
+it(`[K1] [S145] ${ROUNDS} kills of a writing process (seed ${SEED}): the store opens, is sound, has all that was acknowledged, and goes on`, async () => {
   const random = numbersFrom(SEED);
   let acknowledged = 0;
   let ledger = new Ledger();
@@ -35,7 +35,7 @@ it(`[K1] ${ROUNDS} kills of a writing process (seed ${SEED}): the store opens, i
     // Some are killed while they make or open the store, the others while they write, pack, collect or back up.
     if (round % 4 === 0) await sleep(random(300));
     else {
-      await writer.speaks();
+      await writer.acknowledges();
       await sleep(random(500));
     }
     await writer.kill();
@@ -48,10 +48,11 @@ it(`[K1] ${ROUNDS} kills of a writing process (seed ${SEED}): the store opens, i
   acknowledged += ledger.size;
   if (process.env.OPENRATH_CRASH_ROUNDS !== undefined)
     process.stdout.write(`${ROUNDS} kills, ${acknowledged} acknowledged saves, none lost\n`);
-  expect(acknowledged).toBeGreaterThan(ROUNDS);
+  // At least one in each of those rounds; how many more is a question of speed.
+  expect(acknowledged).toBeGreaterThan(ROUNDS / 2);
 });
 
-const FAULTS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(5));
+const FAULTS = Number(process.env.OPENRATH_CRASH_ROUNDS ?? campaign(16));
 const faults = [
   {
     what: "the disk is full",

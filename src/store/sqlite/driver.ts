@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import { RathError } from "../../session/index.js";
 import { DamageError, StoreError } from "../error.js";
+import type { SqlRow, SqlValue } from "../sql/rows.js";
 import { TwinDatabase } from "./twin.js";
 
 /** The part of the `node:sqlite` interface that we use. */
@@ -18,8 +19,8 @@ export interface SqliteStatement {
   run(...values: SqliteValue[]): { readonly lastInsertRowid: number | bigint };
   setReadBigInts(on: boolean): void;
 }
-export type SqliteValue = string | number | null | Uint8Array;
-export type SqliteRow = { readonly [column: string]: SqliteValue };
+export type SqliteValue = SqlValue;
+export type SqliteRow = SqlRow;
 
 type Driver = { DatabaseSync: new (path: string, options?: { readOnly?: boolean }) => SqliteDatabase };
 
@@ -80,7 +81,7 @@ export function storeErrorOf(error: unknown, path: string): RathError {
       return failed(
         "locked",
         `Cannot write to ${path}: another process is holding it.`,
-        "try again; if it stays, look for a stopped process that has the file open",
+        "try again; if the error stays, look for a stopped process that has the file open",
       );
     case 3:
     case 8:
@@ -108,7 +109,7 @@ export function storeErrorOf(error: unknown, path: string): RathError {
       return failed(
         "full",
         `Cannot write to ${path}: the disk is full.`,
-        "free some room and save again; nothing was lost",
+        "free disk space and save again; nothing was lost",
       );
     case 26:
       return failed(

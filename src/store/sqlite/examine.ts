@@ -2,7 +2,8 @@ import { digestOf, type FactId, parentsOf } from "../../session/index.js";
 import { agreement } from "../exchange/export.js";
 import type { Erasure, Finding } from "../shelf.js";
 import { isSealed } from "../shelf-store/snapshot.js";
-import { chainOf, type Place, placeIn } from "./chain.js";
+import { chainOf, type Place, placeIn } from "../sql/chain.js";
+import { idOf } from "../sql/names.js";
 import type { SqliteDatabase, SqliteRow } from "./driver.js";
 import type { Lines } from "./lines.js";
 import { sumOfRow } from "./names.js";
@@ -19,11 +20,17 @@ export function* examineTables(database: SqliteDatabase, lines: Lines): Generato
     return line === undefined ? undefined : digestOf(line);
   };
   yield* examineLines(database, lines, idAt);
-  for (const { name, p, id, epoch, owner, until, sum } of ask("SELECT * FROM names")) {
+  for (const { name, p, id, epoch, owner, until, moved, sum } of ask("SELECT * FROM main.names")) {
     const place = `name ${JSON.stringify(name)}`;
-    if (sumOfRow(name, p, id, epoch, owner, until) !== sum) yield { place, problem: ALTERED };
+    // A store that is older than the log of moves, and may not be written, has no column of them.
+    const row = [name, p, id, epoch, owner, until, ...(moved === undefined ? [] : [moved])];
+    if (sumOfRow(...row) !== sum) yield { place, problem: ALTERED };
     if (p === null ? id !== null : idAt(p as Place) !== id)
       yield { place, problem: "its two accounts of where it stands differ" };
+  }
+  for (const { n, name, id, was, sum } of ask("SELECT * FROM moves")) {
+    if (sumOfRow(n, name, idOf(id), idOf(was)) !== sum)
+      yield { place: `move ${String(n)}`, problem: ALTERED };
   }
   for (const { name, key, id, sum } of ask("SELECT * FROM steps")) {
     const place = `step ${String(key)} of ${JSON.stringify(name)}`;

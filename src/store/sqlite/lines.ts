@@ -1,6 +1,8 @@
 import { digestOf, type FactId } from "../../session/index.js";
 import { DamageError } from "../error.js";
-import { chainOf, type Place, placeIn, type Range } from "./chain.js";
+import { chainOf, type Place, placeIn, type Range } from "../sql/chain.js";
+import type { LineTable } from "../sql/facts.js";
+import { further } from "../sql/rows.js";
 import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 type Statements = { readonly [name in keyof typeof SQL]: SqliteStatement };
@@ -18,7 +20,7 @@ const PACK_CHARACTERS = 65_536;
  * side by side as one text, and their ids enter the index sorted, in bulk. Packs fill their pages: a row to
  * each line would leave up to half of every page empty.
  */
-export class Lines {
+export class Lines implements LineTable {
   readonly #database: SqliteDatabase;
   readonly #statements: Statements;
   readonly #freshByKey = new Map<number, Place[]>();
@@ -103,6 +105,10 @@ export class Lines {
     return found;
   }
 
+  stretches(ranges: readonly Range[]): readonly string[] {
+    return ranges.flatMap((range) => this.lines(range));
+  }
+
   /** All lines with their places, in batches; nothing is held open while the caller thinks. */
   *every(): Generator<readonly { readonly place: Place; readonly line: string }[]> {
     for (let after = -1; ; ) {
@@ -122,6 +128,10 @@ export class Lines {
   /** Whether a line is the one that was written: the index leads from its id back to its place. */
   isSound(place: Place, line: string): boolean {
     return this.like(digestOf(line)).includes(place);
+  }
+
+  altered(places: readonly Place[], lines: readonly string[]): string | undefined {
+    return lines.find((line, index) => !this.isSound(places[index] as Place, line));
   }
 
   /** Keeps a new line. In a transaction. */
@@ -256,12 +266,6 @@ const SQL = {
   removePack: "DELETE FROM packs WHERE p = ?",
   removeId: "DELETE FROM ids WHERE k = ? AND p = ?",
 } as const;
-
-/** The next step of a walk through a table. In a damaged one the next may lie behind, and the walk would not end. */
-export function further(after: number, next: number): number {
-  if (next > after) return next;
-  throw new DamageError(`row ${next}`, "the rows of a table are out of order");
-}
 
 /** The first 48 bits of an id: as much as a JavaScript number holds exactly, with room to spare. */
 export function keyOf(id: FactId): number {

@@ -1,55 +1,48 @@
 import { digestOf, type FactId } from "../../session/index.js";
-import type { NameRecord, NameTable } from "../shelf.js";
-import type { Place } from "./chain.js";
+import { LOGGED_MOVES } from "../commit.js";
+import type { MoveRecord, NameRecord, NameTable } from "../shelf.js";
+import type { Place } from "../sql/chain.js";
+import { NameReader } from "../sql/names.js";
 import type { Connection } from "./connection.js";
-import type { SqliteRow, SqliteValue } from "./driver.js";
+import type { SqliteValue } from "./driver.js";
 import { keyOf } from "./lines.js";
 
-/** No character comes after it. */
-const LAST = "\u{10ffff}";
-const COLUMNS = "name, id, epoch, owner, until";
+/** How often the log of moves is cut. */
+const CUT_EVERY = 1024;
 
 /** Methods that write are called in a transaction. */
-export class Names implements NameTable {
+export class Names extends NameReader implements NameTable {
   readonly #connection: Connection;
   readonly #placeOf: (id: FactId) => Place;
 
   constructor(connection: Connection, placeOf: (id: FactId) => Place) {
+    super(connection);
     this.#connection = connection;
     this.#placeOf = placeOf;
   }
 
-  get(name: string): NameRecord | undefined {
-    const row = this.#connection.get(`SELECT ${COLUMNS} FROM names WHERE name = ?`, name);
-    return row && recordOf(row);
+  #log(name: string, before: FactId | null, head: FactId | null): number {
+    const n = this.newestMove() + 1;
+    this.#connection.run("INSERT INTO moves VALUES (?, ?, ?, ?, ?)", ...logRow({ n, name, head, before }));
+    if (n % CUT_EVERY === 0) this.#connection.run("DELETE FROM moves WHERE n <= ?", n - LOGGED_MOVES);
+    return n;
   }
 
-  /** A stretch of the index, as names are in the order of their bytes. */
-  under(start: string): readonly NameRecord[] {
-    return this.#connection
-      .all(
-        `SELECT ${COLUMNS} FROM names WHERE name >= ? AND name < ? ORDER BY name`,
-        start,
-        `${start}${LAST}${LAST}`,
-      )
-      .map(recordOf);
-  }
-
-  /** Where names stand. */
-  places(): readonly Place[] {
-    return this.#connection.all("SELECT p FROM names WHERE p IS NOT NULL").map((row) => row.p as Place);
-  }
-
-  put({ name, head, epoch, owner, until }: NameRecord): void {
+  put({ name, head, epoch, owner, until }: Omit<NameRecord, "moved">): void {
+    const stood = this.get(name) ?? { head: null, moved: 0 };
+    const moved = stood.head === head ? stood.moved : this.#log(name, stood.head, head);
     const row = [name, head === null ? null : this.#placeOf(head), head, epoch, owner ?? null, until];
     this.#connection.run(
-      "INSERT OR REPLACE INTO names VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT OR REPLACE INTO names (name, p, id, epoch, owner, until, moved, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
       ...row,
-      sumOfRow(...row),
+      moved,
+      sumOfRow(...row, moved),
     );
   }
 
   drop(name: string): void {
+    const head = this.get(name)?.head ?? null;
+    if (head !== null) this.#log(name, head, null);
     this.#connection.run("DELETE FROM steps WHERE name = ?", name);
     this.#connection.run("DELETE FROM names WHERE name = ?", name);
   }
@@ -73,14 +66,10 @@ export class Names implements NameTable {
   }
 }
 
-function recordOf(row: SqliteRow): NameRecord {
-  return {
-    name: row.name as string,
-    head: row.id as FactId | null,
-    epoch: row.epoch as number,
-    until: row.until as number,
-    ...(row.owner !== null && { owner: row.owner as string }),
-  };
+/** The row of a move. */
+export function logRow({ n, name, head, before }: MoveRecord): SqliteValue[] {
+  const bytesOf = (id: FactId | null): Buffer | null => (id === null ? null : Buffer.from(id, "hex"));
+  return [n, name, bytesOf(head), bytesOf(before), sumOfRow(n, name, head, before)];
 }
 
 /** A text that SQLite tells from any other: some drivers end it at a NUL, and UTF-8 has no lone surrogates. */

@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { StoreError } from "../error.js";
 import { openDatabase, type SqliteDatabase } from "./driver.js";
 import { checkLog } from "./log.js";
+import { logRow, sumOfRow } from "./names.js";
 
 /** "rath" in ASCII, in the file's header: tells our databases from others'. */
 const APPLICATION = 0x72617468;
@@ -17,8 +18,9 @@ const APPLICATION = 0x72617468;
  * the id; the id itself is the digest of the line and is not stored twice. New lines are in `fresh`, older
  * ones in `packs`, with `ids` to find them (see lines.ts). `sum` covers a row that no id covers. `puts` has, commit
  * by commit, which blobs came without a fact and when: one row for all of them, or it would cost as much as the blobs.
+ * `moves` is the log of names that moved, and `moved` the number of the last move of a name.
  */
-const MIGRATIONS: readonly string[] = [
+const MIGRATIONS: readonly (string | ((database: SqliteDatabase) => void))[] = [
   `CREATE TABLE fresh (n INTEGER PRIMARY KEY, k INTEGER NOT NULL, p INTEGER NOT NULL, line TEXT NOT NULL);
    CREATE TABLE packs (p INTEGER PRIMARY KEY, last INTEGER NOT NULL, lines TEXT NOT NULL);
    CREATE TABLE ids (k INTEGER NOT NULL, p INTEGER NOT NULL, PRIMARY KEY (k, p)) WITHOUT ROWID;
@@ -38,6 +40,7 @@ const MIGRATIONS: readonly string[] = [
   // Copies of the file keep it, wherever they lie.
   `CREATE TABLE identity (id TEXT NOT NULL);
    INSERT INTO identity VALUES (lower(hex(randomblob(16))));`,
+  logMoves,
 ];
 /** Stores from this version on can be read without what later versions added. */
 const READABLE = 2;
@@ -67,14 +70,14 @@ export function openSchema(path: string): SqliteDatabase {
     if (tables > 0 && application !== APPLICATION) {
       throw new StoreError(
         "not-a-store",
-        `Cannot open ${path}: it is a database of another program.`,
+        `Cannot open ${path}: it is the database of another program.`,
         "choose another path; this file is left as it is",
       );
     }
     if (version > SCHEMA) {
       throw new StoreError(
         "newer",
-        `Cannot open ${path}: its schema is ${version}, this version knows ${SCHEMA}.`,
+        `Cannot open ${path}: its schema is ${version}, and this version of openrath supports up to ${SCHEMA}.`,
         "install a newer version of openrath",
         { data: { found: version, known: SCHEMA } },
       );
@@ -109,8 +112,10 @@ export function openToRead(path: string): SqliteDatabase {
     try {
       database = way();
       const version = number(database, "user_version");
-      if (number(database, "application_id") === APPLICATION && version >= READABLE && version <= SCHEMA)
+      if (number(database, "application_id") === APPLICATION && version >= READABLE && version <= SCHEMA) {
+        if (version < LOGS_MOVES) withoutMoves(database);
         return database;
+      }
       // Missing tables cannot be added.
       database.close();
     } catch (error) {
@@ -161,7 +166,9 @@ function migrate(database: SqliteDatabase): void {
   try {
     // Asked again under the lock: another process may have been first.
     for (let version = number(database, "user_version"); version < SCHEMA; version++) {
-      database.exec(MIGRATIONS[version] as string);
+      const migration = MIGRATIONS[version];
+      if (typeof migration === "string") database.exec(migration);
+      else migration?.(database);
       database.exec(`PRAGMA user_version = ${version + 1}; PRAGMA application_id = ${APPLICATION};`);
     }
     database.exec("COMMIT");
@@ -174,6 +181,34 @@ function migrate(database: SqliteDatabase): void {
     throw error;
   }
 }
+
+/** The names of an older store count as moved in the order of their names. */
+function logMoves(database: SqliteDatabase): void {
+  database.exec(`${MOVES};
+    ALTER TABLE names ADD COLUMN moved INTEGER NOT NULL DEFAULT 0;
+    CREATE INDEX names_moved ON names (moved)`);
+  const log = database.prepare("INSERT INTO moves VALUES (?, ?, ?, ?, ?)");
+  const count = database.prepare("UPDATE names SET moved = ?, sum = ? WHERE name = ?");
+  let moves = 0;
+  for (const { name, p, id, epoch, owner, until } of database
+    .prepare("SELECT * FROM names ORDER BY name")
+    .all()) {
+    const moved = id === null ? 0 : ++moves;
+    if (id !== null) log.run(...logRow({ n: moved, name: name as string, head: id as string, before: null }));
+    count.run(moved, sumOfRow(name, p, id, epoch, owner, until, moved), name as string);
+  }
+}
+
+/** Lets a store that is older than the log of moves, and may not be written, be read as one that has none. */
+function withoutMoves(database: SqliteDatabase): void {
+  database.exec(`CREATE TEMP ${MOVES.slice("CREATE ".length)};
+    CREATE TEMP VIEW names AS SELECT *, row_number() OVER (ORDER BY name) AS moved FROM main.names`);
+}
+
+const MOVES =
+  "CREATE TABLE moves (n INTEGER PRIMARY KEY, name TEXT NOT NULL, id BLOB, was BLOB, sum INTEGER NOT NULL)";
+/** The first version with a log of moves. */
+const LOGS_MOVES = 4;
 
 function number(database: SqliteDatabase, what: string, query = false): number {
   const row = database.prepare(query ? `SELECT ${what} AS value` : `PRAGMA ${what}`).get() ?? {};

@@ -1,11 +1,13 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
-import { digestOf, type FactId } from "../../session/index.js";
+import type { FactId } from "../../session/index.js";
 import { removable } from "../care/collect.js";
 import { applyCommit } from "../commit.js";
 import { closedError, problemOf, StoreError } from "../error.js";
-import type { Commit, Committed, Finding, NameRecord, Removal, Shelf, Tail } from "../shelf.js";
+import type { Commit, Committed, Finding, Removal, Shelf } from "../shelf.js";
+import { chainOf, type Place, placeIn } from "../sql/chain.js";
+import { GroupCommit } from "../sql/group.js";
+import { SqlShelf } from "../sql/shelf.js";
 import { Blobs } from "./blobs.js";
-import { chainOf, type Place, placeIn } from "./chain.js";
 import { Connection } from "./connection.js";
 import { BUSY, type SqliteDatabase, storeErrorOf } from "./driver.js";
 import { examineTables } from "./examine.js";
@@ -17,12 +19,6 @@ import { openSchema, openToRead } from "./schema.js";
 /** Fewer waiting lines than this are left to the next process: packing them rewrites more than it saves. */
 const WORTH_PACKING = 64;
 
-type Waiting = {
-  readonly commit: Commit;
-  readonly resolve: (committed: Committed) => void;
-  readonly reject: (error: unknown) => void;
-};
-
 /** All that a database holds. */
 type Tables = {
   readonly connection: Connection;
@@ -32,25 +28,29 @@ type Tables = {
 };
 
 /** One SQLite file for all processes of a machine. Durable at every commit; commits of one tick share one sync. */
-export class SqliteShelf implements Shelf {
+export class SqliteShelf extends SqlShelf implements Shelf {
   readonly url: string;
   readonly capabilities = { durability: "power-loss", writers: "one-host" } as const;
   readonly #connection: Connection;
-  readonly #facts: Facts;
+  protected readonly facts: Facts;
   readonly #tables: Tables;
   readonly #listeners: PollingListeners;
-  #queue: Waiting[] = [];
-  #flushing: Promise<void> | undefined;
+  readonly #group: GroupCommit<Commit, Committed>;
 
   private constructor(url: string, path: string, database: SqliteDatabase, dead?: StoreError) {
+    super();
     this.url = url;
     const connection = new Connection(path, database, dead);
     const facts = new Facts(connection);
     const names = new Names(connection, (id) => facts.placeOrFail(id));
     this.#connection = connection;
-    this.#facts = facts;
+    this.facts = facts;
     this.#tables = { connection, facts, names, blobs: new Blobs(connection) };
-    this.#listeners = new PollingListeners(connection, names);
+    this.#listeners = new PollingListeners(connection);
+    this.#group = new GroupCommit(
+      (commits) => this.write((tables) => commits.map((commit) => applyCommit(tables, commit))),
+      () => connection.dead,
+    );
   }
 
   /** A store of an older version that may not be written has none. */
@@ -99,105 +99,35 @@ export class SqliteShelf implements Shelf {
     return this.#tables.blobs;
   }
 
-  write<Result>(work: (tables: Tables) => Result): Promise<Result> {
-    return this.#facts.transaction(() => work(this.#tables));
+  /** The clock of the machine, whatever this program takes the time from. */
+  now(): number {
+    const asked = "SELECT CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER) AS now";
+    return this.#connection.get(asked)?.now as number;
+  }
+
+  async write<Result>(work: (tables: Tables, now: number) => Result): Promise<Result> {
+    const result = await this.facts.transaction(() => work(this.#tables, this.now()));
+    this.#listeners.tell();
+    return result;
   }
 
   commit(commit: Commit): Promise<Committed> {
-    if (this.#connection.dead !== undefined) return Promise.reject(this.#connection.dead);
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ commit, resolve, reject });
-      this.#flushing ??= this.#flushSoon();
-    });
-  }
-
-  #flushSoon(): Promise<void> {
-    return new Promise<void>((done) => setImmediate(done)).then(() => this.#flush());
-  }
-
-  /** Everything queued by now goes into one transaction and one sync. */
-  async #flush(): Promise<void> {
-    const group = this.#queue;
-    this.#queue = [];
-    try {
-      await this.#commit(group);
-    } catch (error) {
-      // One commit that cannot be made must not take its neighbours with it; a disk that fails fails them all.
-      const alone = group.length > 1 && this.#connection.dead === undefined;
-      for (const one of group) {
-        if (alone) await this.#commit([one]).catch(one.reject);
-        else one.reject(error);
-      }
-    } finally {
-      this.#flushing = this.#queue.length > 0 ? this.#flushSoon() : undefined;
-    }
-  }
-
-  async #commit(group: readonly Waiting[]): Promise<void> {
-    const moved: NameRecord[] = [];
-    const outcomes = await this.#facts.transaction(() =>
-      group.map(({ commit }) => applyCommit(this.#tables, commit, moved)),
-    );
-    for (const [index, outcome] of outcomes.entries()) (group[index] as Waiting).resolve(outcome);
-    this.#listeners.tell(moved);
-  }
-
-  lines(ids: readonly FactId[]): readonly (string | undefined)[] {
-    return this.#facts.atOnce(() =>
-      ids.map((id) => {
-        const place = this.#facts.place(id);
-        return place === undefined ? undefined : this.#facts.line(place);
-      }),
-    );
-  }
-
-  startingWith(prefix: string, most: number): readonly FactId[] {
-    return this.#facts.atOnce(() => {
-      const ids = this.#facts.lines
-        .startingWith(prefix, most)
-        .map((place) => digestOf(this.#facts.line(place)));
-      return ids.filter((id) => id.startsWith(prefix)).slice(0, most);
-    });
-  }
-
-  children(id: FactId): readonly FactId[] {
-    return this.#facts.atOnce(() => {
-      const place = this.#facts.place(id);
-      return place === undefined
-        ? []
-        : this.#facts.childPlaces(place).map((child) => digestOf(this.#facts.line(child)));
-    });
-  }
-
-  history(heads: readonly FactId[], without: readonly FactId[] = []): Iterable<readonly string[]> {
-    return this.#facts.history(heads, without);
-  }
-
-  count(id: FactId): number {
-    return this.#facts.count(id);
-  }
-
-  tail(head: FactId, most: number): Tail | undefined {
-    return this.#facts.tail(head, most);
+    return this.#group.add(commit);
   }
 
   async saveSnapshot(id: FactId, snapshot: string): Promise<void> {
-    await this.#facts.transaction(() =>
+    await this.facts.transaction(() =>
       this.#connection.run(
         "INSERT OR REPLACE INTO snapshots VALUES (?, ?)",
-        this.#facts.placeOrFail(id),
+        this.facts.placeOrFail(id),
         snapshot,
       ),
     );
   }
 
-  *every(): Iterable<readonly string[]> {
-    for (const batch of this.#facts.every()) yield batch.map(({ line }) => line);
-  }
-
   async remove(what: Removal): Promise<void> {
-    await this.#facts.transaction(() => applyRemoval(this.#tables, what));
-    this.#facts.forgetPlaces();
+    await this.facts.transaction(() => applyRemoval(this.#tables, what));
+    this.facts.forgetPlaces();
     // Pages that packing has freed still hold copies of lines; giving them back leaves none.
     const much = (what.ids?.length ?? 0) + (what.digests?.length ?? 0) > 1000;
     await this.#connection.patiently(() =>
@@ -215,7 +145,7 @@ export class SqliteShelf implements Shelf {
     });
   }
 
-  listen(heard: (moved: readonly NameRecord[]) => void): () => void {
+  listen(heard: () => void): () => void {
     return this.#listeners.add(heard);
   }
 
@@ -225,8 +155,8 @@ export class SqliteShelf implements Shelf {
         const problem = String(Object.values(row)[0]);
         if (problem !== "ok") yield { place: this.#connection.path, problem };
       }
-      for (const { place, problem } of this.#facts.atOnce(() => [
-        ...examineTables(this.#connection.database, this.#facts.lines),
+      for (const { place, problem } of this.facts.atOnce(() => [
+        ...examineTables(this.#connection.database, this.facts.lines),
       ]))
         yield { place: `${this.#connection.path} ${place}`, problem };
     } catch (error) {
@@ -244,13 +174,13 @@ export class SqliteShelf implements Shelf {
   }
 
   async close(): Promise<void> {
-    while (this.#flushing !== undefined) await this.#flushing;
+    await this.#group.settled();
     this.#listeners.stop();
     const { database } = this.#connection;
     this.#connection.close(closedError(this.url), () => {
-      if (this.#facts.lines.waiting >= WORTH_PACKING) {
+      if (this.facts.lines.waiting >= WORTH_PACKING) {
         database.exec("BEGIN IMMEDIATE");
-        this.#facts.lines.pack(true);
+        this.facts.lines.pack(true);
         database.exec("COMMIT");
       }
       database.exec("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)");
@@ -262,7 +192,7 @@ function requireRoom(path: string): void {
   if (existsSync(path))
     throw new StoreError(
       "not-a-store",
-      `Cannot write a backup to ${path}: something is there.`,
+      `Cannot write a backup to ${path}: the path exists.`,
       "give a path that does not exist",
     );
 }

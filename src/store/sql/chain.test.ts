@@ -3,8 +3,8 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { FactId, Session } from "../../session/index.js";
 import { pastOf, programs, run } from "../../session/testing/program.js";
+import { SqliteShelf } from "../sqlite/shelf.js";
 import { folder } from "../testing/folder.js";
-import { SqliteShelf } from "./shelf.js";
 
 type Made = readonly Session[];
 const choose = (made: Made, number: number): Session => made[number % made.length] as Session;

@@ -1,5 +1,4 @@
 import { DamageError } from "../error.js";
-import type { SqliteDatabase, SqliteStatement } from "./driver.js";
 
 /** A fact's number in the database: which chain, and which place in it. */
 export type Place = number;
@@ -18,30 +17,35 @@ export type Past = Map<number, Place>;
 /** A stretch of one chain, both ends included. */
 export type Range = { readonly from: Place; readonly to: Place };
 
+/** A further parent of a merge. */
+export type MergeParent = { readonly child: Place; readonly parent: Place };
+
+/** The tables that chains are in. */
+export interface ChainTables {
+  /** Where a chain branched off; null at a root. */
+  base(chain: number): Place | null;
+  /** The further parents of merges in a range, in order. */
+  mergesIn(range: Range): readonly MergeParent[];
+}
+
 /** The questions about descent, answered from chains and merges alone. */
 export class Chains {
-  readonly #base: SqliteStatement;
-  readonly #mergesIn: SqliteStatement;
+  readonly #tables: ChainTables;
 
-  constructor(database: SqliteDatabase) {
-    this.#base = database.prepare("SELECT base FROM chains WHERE chain = ?");
-    this.#mergesIn = database.prepare(
-      "SELECT child, parent FROM merges WHERE child BETWEEN ? AND ? ORDER BY child, place",
-    );
+  constructor(tables: ChainTables) {
+    this.#tables = tables;
   }
 
-  /** Where a chain branched off; null at a root. */
   base(chain: number): Place | null {
-    const base = (this.#base.get(chain)?.base ?? null) as Place | null;
+    const base = this.#tables.base(chain);
     // A chain is always younger than the one it left; where it is not, a walk would go round in circles.
     if (base !== null && !(chainOf(base) < chain))
       throw new DamageError(`chain ${chain}`, "it does not begin where it was written");
     return base;
   }
 
-  /** The further parents of merges in a range, in order. */
-  mergesIn(range: Range): readonly { readonly child: Place; readonly parent: Place }[] {
-    return this.#mergesIn.all(range.from, range.to) as unknown as { child: Place; parent: Place }[];
+  mergesIn(range: Range): readonly MergeParent[] {
+    return this.#tables.mergesIn(range);
   }
 
   /** Adds the past of some places to `past`. */
@@ -71,16 +75,15 @@ export class Chains {
     return reached !== undefined && reached >= ancestor;
   }
 
-  /** The stretches of the past of `heads` that are not in `known`, in the order of `Session.history()`. */
-  *ranges(heads: readonly Place[], known: Past = new Map()): Generator<Range> {
-    const done: Past = new Map(known);
+  /** The stretches of the past of `heads` that are not in `done`, in the order of `Session.history()`; they are in it then. */
+  *ranges(heads: readonly Place[], done: Past = new Map()): Generator<Range> {
     for (const head of heads) {
       // `from` is where the frame's chain goes on; its merges are met one by one, after what they merge in.
       const stack: {
         readonly to: Place;
         readonly merged?: Place;
         started: boolean;
-        merges: { child: Place; parent: Place }[];
+        merges: MergeParent[];
       }[] = [{ to: head, started: false, merges: [] }];
       const merging = new Set<Place>();
       for (let frame = stack.at(-1); frame !== undefined; frame = stack.at(-1)) {
