@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, expect } from "vitest";
 import { digestOf, Session } from "../../session/index.js";
 import { openStore } from "../open.js";
+import type { NameMove, Store } from "../store.js";
 import { ensureBuilt } from "./worker.js";
 
 const root = fileURLToPath(new URL("../../../", import.meta.url));
@@ -137,6 +138,9 @@ export class Ledger {
     try {
       expect((await store.check()).findings).toEqual([]);
       const names = new Map((await store.names()).map((record) => [record.name, record]));
+      const moves = await newestMoves(store);
+      for (const { name, id, token } of names.values())
+        expect(moves.get(name), `the log of ${name} ends elsewhere`).toMatchObject({ id, token });
       for (const [name, ids] of this.ids) {
         expect(names.has(name), `the name ${name} is gone`).toBe(true);
         const past = new Set<string>();
@@ -161,6 +165,17 @@ export class Ledger {
       await store.close();
     }
   }
+}
+
+/** The last logged move of each name. */
+async function newestMoves(store: Store): Promise<ReadonlyMap<string, NameMove>> {
+  const moves = new Map<string, NameMove>();
+  const { token } = store.watch();
+  for await (const move of token === "0-" ? [] : store.watch({ from: "0-" })) {
+    moves.set(move.name, move);
+    if (move.token === token) break;
+  }
+  return moves;
 }
 
 /** Backups that were acknowledged open as stores of their own; the others may be half there. */

@@ -3,12 +3,30 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
+import { openDatabase } from "../sqlite/driver.js";
+import { sumOfRow } from "../sqlite/names.js";
 
 /** A folder of the running test, gone when the test is. */
 export function folder(): string {
   const path = mkdtempSync(join(tmpdir(), "openrath-store-"));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
+}
+
+/** Takes from a database what later versions of its schema added. */
+export function makeOlder(path: string, version: 1 | 2 | 3): void {
+  const database = openDatabase(path);
+  const added = [
+    "DROP TABLE puts",
+    "DROP TABLE identity",
+    "DROP TABLE moves; DROP INDEX names_moved; ALTER TABLE names DROP COLUMN moved",
+  ];
+  for (const change of added.slice(version - 1)) database.exec(change);
+  const cover = database.prepare("UPDATE names SET sum = ? WHERE name = ?");
+  for (const { name, p, id, epoch, owner, until } of database.prepare("SELECT * FROM names").all())
+    cover.run(sumOfRow(name, p, id, epoch, owner, until), name as string);
+  database.exec(`PRAGMA user_version = ${version}`);
+  database.close();
 }
 
 /** The files that this process has open, on Linux. */

@@ -1,0 +1,105 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Session } from "../../session/index.js";
+import { openStore } from "../open.js";
+import type { SaveOptions, Store } from "../store.js";
+import { needsPostgres, PostgresServer } from "../testing/postgres.js";
+
+/** Given by `npm run crash -- postgres`. */
+const ROUNDS = process.env.OPENRATH_CRASH_ROUNDS;
+const isCampaign = ROUNDS !== undefined;
+
+describe("a server that is killed", () => {
+  needsPostgres();
+
+  it("[P7] killed under load again and again, the server loses nothing that was acknowledged, and writers go on", async () => {
+    const mine = await PostgresServer.start({ supervised: true });
+    onTestFinished(() => mine.stop());
+    const store = await openStore(mine.url());
+    onTestFinished(() => store.close());
+    const rounds = Number(ROUNDS ?? 1);
+    const acknowledged: string[][] = [[], [], [], []];
+    let stopped = false;
+    onTestFinished(() => {
+      stopped = true;
+    });
+    const writers = acknowledged.map(async (ids, writer) => {
+      let session = Session.start(`writer ${writer}`);
+      for (let step = 0; !stopped; step++) {
+        session = session.say(`step ${step}`);
+        const place = {
+          name: `w${writer}`,
+          key: `${step}`,
+          ...(step > 0 && { expect: session.parentIds[0] as string }),
+        };
+        ids.push(await saved(store, session, place));
+      }
+    });
+    // Never ends unless a writer fails, which then ends the test.
+    const failed = Promise.all(writers).then(() => {});
+    for (let round = 0; round < rounds; round++) {
+      const before = acknowledged.flat().length;
+      while (acknowledged.flat().length < before + 20)
+        await Promise.race([new Promise((done) => setTimeout(done, 5)), failed]);
+      mine.kill();
+    }
+    stopped = true;
+    await Promise.all(writers);
+    for (const [writer, ids] of acknowledged.entries()) {
+      const loaded = await store.load(`w${writer}`);
+      expect(loaded.id).toBe(ids.at(-1));
+      expect([...loaded.history()].length).toBe(ids.length + 1);
+    }
+    expect((await store.check()).findings).toEqual([]);
+    if (!isCampaign) return;
+    // A server that stays away is an error that says so, and nothing else fails.
+    await mine.stop();
+    await expect(store.save(Session.start("late"), { name: "late" })).rejects.toMatchObject({
+      code: "store-unreachable",
+      data: { retry: true },
+    });
+  });
+
+  it("[P11] a primary that is killed under load loses nothing to its synchronous standby, which takes over", async (context) => {
+    if (!isCampaign) return context.skip("npm run crash -- postgres");
+    const primary = await PostgresServer.start({ settings: ["synchronous_standby_names=standby"] });
+    onTestFinished(() => primary.stop());
+    const standby = await PostgresServer.start({ from: primary });
+    onTestFinished(() => standby.stop());
+    const store = await openStore(primary.url());
+    expect(store.capabilities.durability).toBe("machine-loss");
+    const ids: string[] = [];
+    const writing = (async () => {
+      let session = Session.start("hi");
+      for (;;) {
+        session = session.say(`step ${ids.length}`);
+        await store.save(session, { name: "main" });
+        ids.push(session.id);
+      }
+    })().catch((error) => error.code);
+    while (ids.length < 200) await new Promise((done) => setTimeout(done, 5));
+    primary.kill();
+    standby.promote();
+    expect(await writing).toBe("store-unreachable");
+    await store.close();
+    const next = await openStore(standby.url());
+    onTestFinished(() => next.close());
+    const kept = new Set<string>();
+    for await (const { id } of next.history("main")) kept.add(id);
+    expect(ids.filter((id) => !kept.has(id))).toEqual([]);
+    await next.save((await next.load("main")).say("on"), { name: "main" });
+    expect((await next.check()).findings).toEqual([]);
+  });
+});
+
+/** Saves, again with its key where a busy machine kept the server away for longer than a save waits. */
+async function saved(store: Store, session: Session, place: SaveOptions): Promise<string> {
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      const { replayed } = await store.save(session, place);
+      if (isFirst) expect(replayed).toBe(false);
+      return session.id;
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== "store-unreachable") throw error;
+    }
+  }
+}

@@ -1,0 +1,193 @@
+import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from "node:worker_threads";
+import type { StoreError } from "../error.js";
+import type { Rows, SqlRow, SqlValue } from "../sql/rows.js";
+import { driverPath, isLost, storeErrorOf, type Target } from "./driver.js";
+
+/** How long a reading goes on trying to reach a server that went away. */
+const PATIENCE_MS = 10_000;
+const PAUSE_MS = 50;
+/** No answer at all, not even that it takes too long: the thread is gone. */
+const NO_ANSWER_MS = 120_000;
+
+type Values = readonly (SqlValue | readonly (string | number)[])[];
+type Thread = { readonly worker: Worker; readonly port: MessagePort; readonly signal: Int32Array };
+type Answer = { readonly rows: readonly (readonly SqlRow[])[] } | { readonly error: object };
+
+/**
+ * A connection that answers at once, as a loaded session asks for its content and its past. A thread of its own holds the
+ * connection, and this one waits for it. Nothing is prepared under a name and every look is one transaction, so a
+ * pooler in transaction mode may be in between.
+ */
+export class PgRows implements Rows {
+  readonly path: string;
+  readonly #target: Target;
+  readonly #texts = new Map<string, string>();
+  readonly #sleep = new Int32Array(new SharedArrayBuffer(4));
+  #thread: Thread | undefined;
+  #looking = false;
+  #dead: StoreError | undefined;
+
+  constructor(target: Target) {
+    this.path = target.shown;
+    this.#target = target;
+  }
+
+  get(sql: string, ...values: SqlValue[]): SqlRow | undefined {
+    return this.query(sql, values)[0];
+  }
+
+  all(sql: string, ...values: SqlValue[]): SqlRow[] {
+    return this.query(sql, values) as SqlRow[];
+  }
+
+  guard<Result>(read: () => Result): Result {
+    return read();
+  }
+
+  /** Rows of one statement; lists are values of it too. */
+  query(sql: string, values: Values): readonly SqlRow[] {
+    const ask = (): readonly SqlRow[] => this.#ask(this.#textOf(sql), values).at(-1) ?? [];
+    return this.#looking ? ask() : this.#patiently(ask);
+  }
+
+  /** Several looks at one state of the database. `begin` gets how many collections there were. */
+  atOnce<Result>(look: (collected: number) => Result): Result {
+    return this.#patiently(() => {
+      const [, [state] = []] = this.#ask(`${BEGIN}; ${this.#textOf("SELECT collected FROM generation")}`, []);
+      this.#looking = true;
+      try {
+        return look(state?.collected as number);
+      } finally {
+        this.#looking = false;
+        // Where the connection is gone, so is the transaction.
+        this.#post("COMMIT", []);
+      }
+    });
+  }
+
+  close(reason: StoreError): void {
+    this.#dead = reason;
+    this.#thread?.port.close();
+    this.#thread?.worker.terminate();
+    this.#thread = undefined;
+  }
+
+  /** Tries again while the server is away: reading changes nothing. */
+  #patiently<Result>(attempt: () => Result): Result {
+    for (const deadline = Date.now() + PATIENCE_MS; ; ) {
+      try {
+        return attempt();
+      } catch (error) {
+        if (error instanceof TypeError) throw error;
+        if (!isLost(error) || Date.now() > deadline) throw storeErrorOf(error, this.path);
+        Atomics.wait(this.#sleep, 0, 0, PAUSE_MS);
+      }
+    }
+  }
+
+  #ask(text: string, values: Values): readonly (readonly SqlRow[])[] {
+    const { port, signal } = this.#post(text, values);
+    // The answer to a `COMMIT` that nobody waited for comes first.
+    for (;;) {
+      const seen = Atomics.load(signal, 0);
+      const message = receiveMessageOnPort(port)?.message as (Answer & { text: string }) | undefined;
+      if (message === undefined) {
+        if (Atomics.wait(signal, 0, seen, NO_ANSWER_MS) === "timed-out")
+          throw Object.assign(new Error("the connection gives no answer"), { code: "ETIMEDOUT" });
+        continue;
+      }
+      if (message.text !== text) continue;
+      if ("error" in message) throw Object.assign(new Error(), message.error);
+      return message.rows;
+    }
+  }
+
+  #post(text: string, values: Values): Thread {
+    if (this.#dead !== undefined) throw this.#dead;
+    this.#thread ??= this.#start();
+    this.#thread.port.postMessage({ text, values });
+    return this.#thread;
+  }
+
+  #start(): Thread {
+    const { port1, port2 } = new MessageChannel();
+    const signal = new Int32Array(new SharedArrayBuffer(4));
+    const workerData = { port: port2, signal, driver: driverPath(), config: this.#target.config };
+    const worker = new Worker(PROGRAM, {
+      eval: true,
+      execArgv: [],
+      workerData,
+      transferList: [port2],
+    });
+    worker.unref();
+    port1.unref();
+    return { worker, port: port1, signal };
+  }
+
+  /** The statement with its tables in the schema of the store, and its values numbered as PostgreSQL does. */
+  #textOf(sql: string): string {
+    const known = this.#texts.get(sql);
+    if (known !== undefined) return known;
+    let count = 0;
+    const text = qualified(sql, this.#target.schema).replace(
+      /\?(\d*)/g,
+      (_, number: string) => `$${number || ++count}`,
+    );
+    this.#texts.set(sql, text);
+    return text;
+  }
+}
+
+const BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
+/** Puts the tables of a statement into a schema. A pooler may not keep a search path. */
+export function qualified(sql: string, schema: string): string {
+  return sql.replace(TABLES, `$1 "${schema}".$2`);
+}
+
+const TABLES =
+  /\b(FROM|JOIN|INTO|UPDATE|TABLE|ON|VACUUM|,)\s+(about|generation|ids|fresh|packs|chains|merges|names|moves|steps|snapshots|blobs|puts|erasures|secrets|writers)\b/g;
+
+/** The program of the thread. Text, so that it runs from sources, from the package and from a bundle alike. */
+const PROGRAM = `
+const { workerData: { port, signal, driver, config } } = require("node:worker_threads");
+const pg = require(driver);
+const types = { getTypeParser: (oid, format) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)) };
+let client;
+async function connected() {
+  if (client !== undefined) return client;
+  const made = new pg.Client({ ...config, types });
+  const drop = () => {
+    if (client === made) client = undefined;
+  };
+  made.on("error", drop);
+  made.on("end", drop);
+  await made.connect();
+  return (client = made);
+}
+const plain = (value) =>
+  value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
+async function answer({ text, values }) {
+  try {
+    const made = await connected();
+    const result = await made.query(values.length === 0 ? text : { text, values: values.map(plain) });
+    return { text, rows: [result].flat().map(({ rows }) => rows) };
+  } catch (error) {
+    const { message, code } = error;
+    // After a failure of the connection the next question gets another one.
+    if (code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57P|25P03)/.test(code)) {
+      client?.end().catch(() => {});
+      client = undefined;
+    }
+    return { text, error: { message, code } };
+  }
+}
+let before = Promise.resolve();
+port.on("message", (question) => {
+  before = before.then(async () => {
+    port.postMessage(await answer(question));
+    Atomics.add(signal, 0, 1);
+    Atomics.notify(signal, 0);
+  });
+});
+`;
