@@ -2,8 +2,8 @@ import { type Digest, digestsOf, type FactId, parentsOf } from "../session/index
 import { isFenced } from "./name/move.js";
 import type { Commit, Committed, Fence, Move, NameRecord, NameTable, NewFact, Tables } from "./shelf.js";
 
-/** Makes a commit: fence, then step key, then parents and head, then what it writes. The names that moved are added to `moved`. */
-export function applyCommit(tables: Tables, commit: Commit, moved: NameRecord[]): Committed {
+/** Makes a commit: fence, then step key, then parents and head, then what it writes. */
+export function applyCommit(tables: Tables, commit: Commit): Committed {
   const { facts, names, blobs } = tables;
   const { move, also = [] } = commit;
   const record = move && names.get(move.name);
@@ -33,7 +33,6 @@ export function applyCommit(tables: Tables, commit: Commit, moved: NameRecord[])
   const set = (name: string, head: FactId, before: NameRecord | undefined): NameRecord => {
     const now = { ...(before ?? unused(name)), head };
     names.put(now);
-    if (before?.head !== head) moved.push(now);
     return now;
   };
   const now = move && set(move.name, move.head, record);
@@ -47,7 +46,7 @@ export function applyCommit(tables: Tables, commit: Commit, moved: NameRecord[])
 
 /** The record of a name that was never used. */
 function unused(name: string): NameRecord {
-  return { name, head: null, epoch: 0, until: 0 };
+  return { name, head: null, epoch: 0, until: 0, moved: 0 };
 }
 
 /**
@@ -138,28 +137,31 @@ function isNamed(key: string, fresh: ReadonlyMap<FactId, NewFact>): boolean {
   return false;
 }
 
+/** How many moves of names are kept at least, for those who watch them. */
+export const LOGGED_MOVES = 65_536;
+
 /** Those who want to hear that names moved. */
 export class Listeners {
-  readonly #listeners = new Set<(moved: readonly NameRecord[]) => void>();
+  readonly #listeners = new Set<() => void>();
 
   get size(): number {
     return this.#listeners.size;
   }
 
   /** Returns the way to stop. */
-  add(heard: (moved: readonly NameRecord[]) => void): () => void {
+  add(heard: () => void): () => void {
     // Wrapped, so that a function that listens twice is told twice and can stop once.
-    const listener = (moved: readonly NameRecord[]): void => heard(moved);
+    const listener = (): void => heard();
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
     };
   }
 
-  tell(moved: readonly NameRecord[]): void {
-    for (const listener of moved.length === 0 ? [] : [...this.#listeners]) {
+  tell(): void {
+    for (const listener of [...this.#listeners]) {
       try {
-        listener(moved);
+        listener();
       } catch (error) {
         // The commit is done whatever a listener thinks of it, and the next listener wants to hear too.
         queueMicrotask(() => {

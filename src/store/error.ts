@@ -49,7 +49,7 @@ export class NotFoundError extends RathError {
 export class DamageError extends RathError {
   constructor(place: string, problem: string, cause?: unknown) {
     super("store-damaged", `The store is damaged at ${place}: ${problem}.`, {
-      hint: "save what is intact: recover(url, target) from openrath/store",
+      hint: "copy what is intact to a new store: recover(url, target) from openrath/store",
       data: { place, problem },
       cause,
     });
@@ -67,8 +67,11 @@ export class StoreError extends RathError {
       | "not-a-store"
       | "newer"
       | "too-many-files"
+      | "token-old"
       | "failed"
       | "closed"
+      | "unreachable"
+      | "denied"
       | "unsupported"
       | "url",
     message: string,
@@ -86,7 +89,7 @@ export function closedError(url: string, hint = "open it again with openStore(ur
 
 /** A session that is not here, or is no longer here. */
 export function noSession(id: FactId, reason = ""): NotFoundError {
-  return new NotFoundError(`the session ${id}`, `${reason}list what is there: await store.names()`);
+  return new NotFoundError(`the session ${id}`, `${reason}list the names: await store.names()`);
 }
 
 /** The problem of a finding: the first line of an error. */

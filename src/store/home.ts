@@ -1,5 +1,7 @@
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
+import { homedir } from "node:os";
 import { dirname, join, resolve } from "node:path";
+import type { Store } from "./store.js";
 
 type Environment = { readonly [name: string]: string | undefined };
 
@@ -32,3 +34,33 @@ export function defaultStore(environment: Environment, folder: string): string {
 }
 
 const HOME = ".rath";
+
+/** The URL of a store as it may be shown: without a password. */
+export function shownUrl(url: string): string {
+  if (!/^postgres(ql)?:/.test(url)) return url;
+  try {
+    const shown = new URL(url);
+    shown.password = "";
+    if (shown.searchParams.has("password")) shown.searchParams.delete("password");
+    return shown.href;
+  } catch {
+    return "postgres://…";
+  }
+}
+
+/**
+ * Where files lie that are derived from a store, as a path to put an ending to: beside a database file, and for a store on a
+ * server in the cache of this user. None for a store in memory.
+ */
+export function besideStore({ url, identity }: Pick<Store, "url" | "identity">): string | undefined {
+  const [, path] = /^sqlite:(.+)$/s.exec(url) ?? [];
+  if (path !== undefined || identity === undefined) return path;
+  try {
+    const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), ".cache"), "openrath", identity);
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    return join(folder, "store");
+  } catch {
+    // Nothing is derived ahead, then; it is made whenever it is asked for.
+    return undefined;
+  }
+}

@@ -6,12 +6,12 @@ export {
   StoreError,
 } from "./error.js";
 export { lineBefore, readBlobLine, readErasureLine, readLines } from "./exchange/lines.js";
-export { defaultStore, homeOf } from "./home.js";
+export { besideStore, defaultStore, homeOf, shownUrl } from "./home.js";
 export type { Lease } from "./name/lease.js";
 /** Which process something belongs to, and whether it is certainly gone. */
 export { identityOf, isDead, newOwner, thisProcess } from "./name/owner.js";
 export { openStore } from "./open.js";
-export { type Found, findSession, freeName } from "./reference.js";
+export { type Found, findSession, freeName, isKeptByRuntime, nameFlaw } from "./reference.js";
 export type {
   Erasure,
   Finding,
@@ -31,6 +31,7 @@ export type {
   Line,
   LoadOptions,
   Name,
+  NameMove,
   Recorded,
   SaveOptions,
   Store,

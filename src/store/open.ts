@@ -1,4 +1,5 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { thrownMessage } from "../session/index.js";
 import { showValue } from "../util/index.js";
@@ -8,7 +9,8 @@ import { ShelfStore } from "./shelf-store/shelf-store.js";
 import type { Store } from "./store.js";
 
 /**
- * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine. Without a URL it opens the
+ * Opens a store: `memory:` for this process alone, `sqlite:PATH` for all processes of one machine, `postgres://…` for many
+ * machines (`npm install pg`; `?schema=NAME` tells the stores of one database apart). Without a URL it opens the
  * default store, which programs and the command share. A store that is not there yet is made.
  */
 export async function openStore(url?: string): Promise<Store> {
@@ -18,6 +20,8 @@ export async function openStore(url?: string): Promise<Store> {
   if (scheme === "memory") return new ShelfStore(new (await import("./memory/shelf.js")).MemoryShelf());
   if (scheme === "sqlite" && path)
     return new ShelfStore((await import("./sqlite/shelf.js")).SqliteShelf.open(localPath(path), url));
+  if (scheme === "postgres" || scheme === "postgresql")
+    return new ShelfStore(await (await import("./postgres/shelf.js")).PgShelf.open(url));
   if (scheme === "file")
     throw new StoreError(
       "unsupported",
@@ -28,7 +32,7 @@ export async function openStore(url?: string): Promise<Store> {
   throw new StoreError(
     "url",
     `Cannot open a store at ${showValue(url)}.`,
-    'use "memory:" or "sqlite:./rath.db"',
+    'use "memory:", "sqlite:./rath.db" or "postgres://USER@HOST/DATABASE"',
   );
 }
 
@@ -38,7 +42,11 @@ async function openDefaultStore(): Promise<Store> {
   try {
     const folder = process.cwd();
     url = defaultStore(process.env, folder);
-    if (!process.env.RATH_STORE) mkdirSync(homeOf(process.env, folder), { recursive: true });
+    if (!process.env.RATH_STORE) {
+      const home = homeOf(process.env, folder);
+      // A new folder ignores itself, so that `git add .` does not take in the store.
+      if (mkdirSync(home, { recursive: true }) !== undefined) writeFileSync(join(home, ".gitignore"), "*\n");
+    }
   } catch (error) {
     throw new StoreError(
       "failed",

@@ -95,6 +95,30 @@ async function branchesOf(store: Store, head: FactId): Promise<ReadonlyMap<strin
 
 const MAIN = "main";
 
+/** Whether a name is one that the runtime and the command keep for their own use. */
+export function isKeptByRuntime(name: string): boolean {
+  return /^(?:run|answer|standing)\/|^\./.test(name);
+}
+
+/** Why a new session cannot have a name: it is kept for the runtime, or written like a place in another session. */
+export function nameFlaw(
+  name: string,
+): { readonly reason: string; readonly hint: string; readonly own: boolean } | undefined {
+  if (isKeptByRuntime(name))
+    return {
+      own: true,
+      reason: 'names that begin with "run/", "answer/", "standing/" or a dot are the runtime\'s own',
+      hint: `choose another name: ${JSON.stringify(`my-${name.replace(/^\.+/, "")}`)}`,
+    };
+  if (/.(~\d*|@[^@]+)$/s.test(name))
+    return {
+      own: false,
+      reason: `${JSON.stringify(name)} is how a place in another session is written: NAME~3 is three facts back, NAME@branch a branch`,
+      hint: `choose another name: ${JSON.stringify(name.replaceAll(/[~@]+(?=(.?))/g, (_, next) => (next === "" ? "" : "-")))}`,
+    };
+  return undefined;
+}
+
 /** The first name that is free: `first`, then the stem with -2, -3, … */
 export async function freeName(store: Store, stem: string, first = stem): Promise<string> {
   for (let number = 1; ; number++) {

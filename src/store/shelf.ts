@@ -10,11 +10,16 @@ export interface Shelf {
   /** Tells this store from every other one, and is the same in all copies of it; absent where nothing keeps it. */
   readonly identity?: string | undefined;
   readonly capabilities: Capabilities;
-  readonly names: Pick<NameTable, "get" | "under">;
+  readonly names: Pick<NameTable, "get" | "under" | "page" | "moves" | "newestMove">;
   readonly blobs: Pick<BlobTable, "get" | "digests" | "putSince" | "erased" | "erasures" | "key">;
 
-  /** One transaction on all tables. `work` must not wait for anything. */
-  write<Result>(work: (tables: Tables) => Result): Promise<Result>;
+  /** The time by the clock of the store, where the clock of a process may differ from it. */
+  now?(): number;
+  /**
+   * One transaction on all tables. `work` must not wait for anything. It gets the time by the clock of the store, which leases
+   * end by. `about` are the names that it will ask for, for adapters that read them beforehand.
+   */
+  write<Result>(work: (tables: Tables, now: number) => Result, about?: readonly string[]): Promise<Result>;
   /**
    * All of it or nothing, durable when the promise resolves. Checks, in this order: fence, step key, head;
    * then writes. The order is part of the contract: a stale worker must be stopped even at a step that is
@@ -33,6 +38,10 @@ export interface Shelf {
    * `Session.history()`, but for what is in the past of `without`. In batches, so that no history is too long.
    */
   history(heads: readonly FactId[], without?: readonly FactId[]): Iterable<readonly string[]>;
+  /** The lines of such a history from one index to before another, which must be in it, and how many it has. */
+  part(head: FactId, without: readonly FactId[], from: number, to: number): Part;
+  /** The index of a fact in it. */
+  placeIn(head: FactId, without: readonly FactId[], id: FactId): number | undefined;
   /** How many facts the past of an id has, itself included. */
   count(id: FactId): number;
   /**
@@ -46,8 +55,8 @@ export interface Shelf {
 
   /** Removes facts, blobs and keys so that no byte of them is left, and gives the room back. For `gc` and `erase`. */
   remove(what: Removal): Promise<void>;
-  /** Called after every commit of anyone on this shelf, with the names that moved. Returns the way to stop. */
-  listen(heard: (moved: readonly NameRecord[]) => void): () => void;
+  /** Called after every commit of anyone on this shelf that moved names. Returns the way to stop. */
+  listen(heard: () => void): () => void;
   /** Damage below the level of lines: pages, files, indexes. Each finding names its place. */
   examine(): Iterable<Finding>;
   /** A copy that opens as a store of its own, taken while others go on writing. */
@@ -74,9 +83,16 @@ export interface NameTable {
   get(name: string): NameRecord | undefined;
   /** The names that begin so, in order. */
   under(start: string): readonly NameRecord[];
-  put(record: NameRecord): void;
-  /** Takes a name and its steps away. */
+  /** Those of them that stand somewhere, in parts. */
+  page(page: NamePage): readonly NameRecord[];
+  /** Keeps a record; where it stands elsewhere than before, the move is logged with it. */
+  put(record: Omit<NameRecord, "moved">): void;
+  /** Takes a name and its steps away, and logs that. */
   drop(name: string): void;
+  /** The moves after a number, oldest first. At least the newest `LOGGED_MOVES` are kept, and their numbers have no gaps. */
+  moves(after: number, most: number): readonly MoveRecord[];
+  /** The number of the newest move, 0 before the first. */
+  newestMove(): number;
   step(name: string, key: string): FactId | undefined;
   addStep(name: string, key: string, head: FactId): void;
 }
@@ -101,8 +117,8 @@ export interface BlobTable {
 
 export type Capabilities = {
   /** The failure that a resolved commit survives. */
-  readonly durability: "memory" | "power-loss";
-  readonly writers: "one-process" | "one-host";
+  readonly durability: "memory" | "process-crash" | "power-loss" | "machine-loss";
+  readonly writers: "one-process" | "one-host" | "many-hosts";
 };
 
 /**
@@ -144,6 +160,7 @@ export type Commit = {
 export type Fence = {
   /** The epoch of the lease this writer holds. */
   readonly epoch?: number;
+  /** By the clock of the store. Of no use beside an epoch. */
   readonly now: number;
 };
 
@@ -170,7 +187,26 @@ export type NameRecord = {
   readonly epoch: number;
   readonly owner?: string;
   readonly until: number;
+  /** The number of its last move. */
+  readonly moved: number;
 };
+/** Names that begin so, in the order of their bytes after one of them, or from the newest move back before a number. */
+export type NamePage = {
+  readonly under: string;
+  /** How many at most; all of them when it is negative. */
+  readonly limit: number;
+} & (
+  | { readonly order: "name"; readonly after?: string }
+  | { readonly order: "changed"; readonly before: number }
+);
+/** A move of a name; the heads are null before its first one and when it is taken away. */
+export type MoveRecord = {
+  readonly n: number;
+  readonly name: string;
+  readonly head: FactId | null;
+  readonly before: FactId | null;
+};
+export type Part = { readonly count: number; readonly lines: readonly string[] };
 export type Tail = { readonly snapshot: string; readonly lines: readonly string[] };
 export type Erasure = {
   readonly digest: Digest;

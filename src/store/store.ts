@@ -29,13 +29,20 @@ export interface Store {
   /** The whole past of sessions, each fact once, parents before children, without holding it in memory. */
   history(nameOrId: string | readonly string[], options?: HistoryOptions): AsyncIterable<Recorded>;
   /**
+   * A page of the same: in the order of the history or the newest first, of some types or of one branch. It costs the same
+   * wherever it begins. `next` is the cursor of the page that follows, null at the end; a page of few facts that fit may
+   * be short, or empty. The cursor stays with the head that the first page found; facts since then are
+   * `facts(name, { without: head })`.
+   */
+  facts(nameOrId: string, options?: FactsOptions): Promise<FactsPage>;
+  /**
    * The same as lines, in batches, held against their ids and not read: several times as quick, for callers that need
    * few of the facts.
    */
   lines(nameOrId: string | readonly string[], options?: HistoryOptions): AsyncIterable<readonly Line[]>;
 
-  /** All names in use, or those that begin with `under`. */
-  names(options?: { readonly under?: string }): Promise<readonly Name[]>;
+  /** All names in use, or some of them: page by page by their order, or the newest change first. */
+  names(options?: NamesOptions): Promise<readonly Name[]>;
   /** Where a name stands; undefined when it is not in use. */
   head(name: string): Promise<FactId | undefined>;
   /** Moves a name to a session that is already here. */
@@ -48,12 +55,19 @@ export interface Store {
    * that someone chose) is replaced at once. That is known on Linux; elsewhere the lease has to end by itself.
    */
   lease(name: string, options?: LeaseOptions): Promise<Lease>;
+  /** The milliseconds since 1970 by the clock that all processes on this store share. Leases end by it. */
+  time(): Promise<number>;
   /**
-   * Tells of every move of a name (or of all names) from now on, also by other processes, until the signal
-   * stops it or the store is closed. Quick successive moves of another process may arrive as one, the newest;
-   * so do those that nobody read for long. Waiting for the next one keeps the program running.
+   * Tells of every move of a name (or of all names), also by other processes, from now on or from the token of an earlier
+   * move, until the signal stops it or the store is closed. Each move has a token: a later watch `from` it goes on with
+   * the next move, also after a restart. Where many wait to be read, successive ones of a name arrive as one. The newest
+   * 65,536 moves are kept; a watch that would begin before them is refused with `store-token-old`. Waiting for the next
+   * move keeps the program running.
    */
-  watch(options?: { readonly name?: string; readonly signal?: AbortSignal }): AsyncIterable<Name>;
+  watch(options?: WatchOptions): AsyncIterable<NameMove> & {
+    /** The token of the last move that was read, or of the newest one where it began. */
+    readonly token: string;
+  };
 
   /**
    * The record of sessions as lines of `docs/format.md`, parents before children, blobs before what needs them.
@@ -149,6 +163,29 @@ export type HistoryOptions = {
   readonly without?: readonly string[];
 };
 
+export type FactsOptions = {
+  /** Go on after a page (its `next`) or a fact (its id). */
+  readonly after?: string;
+  /** How many facts at most, up to 1000 (default 100). */
+  readonly limit?: number;
+  /** The newest first. */
+  readonly reverse?: boolean;
+  readonly type?: string | readonly string[];
+  /** The name of a branch; "main" is what comes before the first fork. */
+  readonly branch?: string;
+  /** Leave out everything in the past of these, and themselves. */
+  readonly without?: string | readonly string[];
+};
+export type FactsPage = {
+  /** The facts, each with its place in the history, from 0. */
+  readonly items: readonly (Recorded & { readonly index: number })[];
+  readonly next: string | null;
+  /** The session that the name led to. */
+  readonly head: FactId;
+  /** How many facts the history has, also those that do not fit. */
+  readonly count: number;
+};
+
 /** A line of the record, and the id that is its SHA-256. */
 export type Line = { readonly id: FactId; readonly line: string };
 
@@ -160,11 +197,39 @@ export type Recorded = {
   readonly fact: Fact;
 };
 
+export type NamesOptions = {
+  /** Only names that begin so. */
+  readonly under?: string;
+  /** By name (the default), or by change: the name that moved last comes first. */
+  readonly order?: "name" | "changed";
+  /** The names after one of them: its name, or by change its token. */
+  readonly after?: string;
+  /** How many names at most. */
+  readonly limit?: number;
+};
 export type Name = {
   readonly name: string;
   readonly id: FactId;
   readonly epoch: number;
   readonly owner?: string;
+  /** Its last move: `store.watch({ from: token })` tells of those that follow it. */
+  readonly token: string;
+};
+
+export type WatchOptions = {
+  readonly name?: string;
+  /** The token of a move or a name: the watch begins with the first move after it. */
+  readonly from?: string;
+  /** Tells every move by itself, however many wait. */
+  readonly each?: boolean;
+  readonly signal?: AbortSignal;
+};
+/** A move of a name to an id, or null where it was taken away. `before` is where it stood, null for a new name. */
+export type NameMove = {
+  readonly name: string;
+  readonly id: FactId | null;
+  readonly before: FactId | null;
+  readonly token: string;
 };
 export type ForgetOptions = {
   /** The lease this writer holds on the name. */

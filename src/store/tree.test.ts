@@ -20,7 +20,7 @@ import { takeSnapshot } from "./shelf-store/snapshot.js";
 import { openDatabase } from "./sqlite/driver.js";
 import { SqliteShelf } from "./sqlite/shelf.js";
 import type { Store } from "./store.js";
-import { folder } from "./testing/folder.js";
+import { folder, makeOlder } from "./testing/folder.js";
 
 const HOUR = 60 * 60 * 1000;
 const kinds: { readonly [scheme: string]: () => Promise<Shelf> } = {
@@ -359,9 +359,7 @@ describe("a store of an older version", () => {
     const first = await openStore(`sqlite:${path}`);
     await first.save(Session.start(), { name: "main" });
     await first.close();
-    const database = openDatabase(path);
-    database.exec("DROP TABLE puts; DROP TABLE identity; PRAGMA user_version = 1");
-    database.close();
+    makeOlder(path, 1);
     const store = await openStore(`sqlite:${path}`);
     await store.putBlob(Buffer.from("x"));
     expect(await store.gc()).toMatchObject({ blobs: 0, spared: 1, keptFacts: 1 });

@@ -170,3 +170,9 @@ export async function refusedWith(
   }
   throw new Error(`${expected}, but it was accepted`);
 }
+
+export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const all: Item[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}

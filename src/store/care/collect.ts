@@ -7,8 +7,10 @@ import { addReached, looksLikeTree, TreeWalk, treesIn } from "./tree-walk.js";
 
 /** Removes the facts that no name leads to, and the blobs that no remaining fact leads to. */
 export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Promise<Collected> {
-  // A blob that is put from here on is spared in any case: it may be for a fact that is saved a moment later.
-  const since = Date.now() + 1 - (all === true ? 0 : UNDER_WAY_MS);
+  // A blob that is put from here on is spared in any case: it may be for a fact that is saved a moment later. Puts are noted by
+  // the clock of the process where all writers are on one host, and by the clock of the store where they are not.
+  const now = shelf.capabilities.writers === "many-hosts" ? shelf.now?.() : undefined;
+  const since = (now ?? Date.now()) + 1 - (all === true ? 0 : UNDER_WAY_MS);
   const heads = shelf.names.under("").flatMap((record) => record.head ?? []);
   const facts = new Set<FactId>();
   const blobs = new Set<Digest>();
@@ -56,7 +58,7 @@ export async function collect(shelf: Shelf, { dryRun, all }: CollectOptions): Pr
 export function removable(
   what: Removal,
   lines: () => Iterable<string>,
-  blobs: BlobTable,
+  blobs: Pick<BlobTable, "get" | "erased" | "putSince">,
 ): ReadonlySet<Digest> {
   const going = new Set(what.digests);
   const unsure = new Set([...going].filter((digest) => blobs.erased(digest) === undefined));

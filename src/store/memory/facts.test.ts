@@ -3,6 +3,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Session } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { Facts } from "./facts.js";
 
 const time = (second: number): string => new Date(second * 1000).toISOString();
@@ -50,7 +51,7 @@ describe("the index of facts", () => {
           sessions.filter((session) => session.parentIds.includes(known.id)).map(({ id }) => id),
         );
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 
@@ -81,7 +82,7 @@ describe("the index of facts", () => {
           expect(tail?.map((row) => index.id(row))).toEqual(best);
         },
       ),
-      { numRuns: 500 },
+      { numRuns: campaign(1_000) },
     );
   });
 

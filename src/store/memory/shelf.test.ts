@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { digestOf } from "../../session/index.js";
 import { acquire, extend, forget } from "../commit.js";
-import type { NameRecord } from "../shelf.js";
+import type { MoveRecord } from "../shelf.js";
 import { takeSnapshot } from "../shelf-store/snapshot.js";
 import { SqliteShelf } from "../sqlite/shelf.js";
 import { collect, folder, one, other, root, save, saveKeyed, stepOf, two } from "../testing/example.js";
@@ -115,7 +115,7 @@ describe("MemoryShelf", () => {
     });
     expect(await shelf.write(({ names }) => extend(names, "main", 1, 300))).toBe(false);
     expect(await shelf.write(({ names }) => extend(names, "main", 2, 0))).toBe(true);
-    expect(await shelf.names.get("main")).toEqual({ name: "main", head: null, epoch: 3, until: 0 });
+    expect(await shelf.names.get("main")).toMatchObject({ name: "main", head: null, epoch: 3, until: 0 });
     expect(await shelf.write(({ names }) => extend(names, "main", 2, 300))).toBe(false);
     expect(await shelf.commit(save(one, { epoch: 2 }))).toMatchObject({ outcome: "fenced" });
     expect(await shelf.write(({ names }) => acquire(names, "main", "bob", 100, 0))).toMatchObject({
@@ -212,8 +212,10 @@ describe("MemoryShelf", () => {
 
   it("[IX11] tells listeners of every move, once", async () => {
     const shelf = open();
-    const heard: NameRecord[] = [];
-    const stop = shelf.listen((moved) => heard.push(...moved));
+    const heard: MoveRecord[] = [];
+    const stop = shelf.listen(() => {
+      heard.push(...shelf.names.moves(heard.length, 10));
+    });
     await shelf.write(({ names }) => acquire(names, "main", "ada", 0, 0));
     await Promise.all([shelf.commit(save(one)), shelf.commit(save(one, {})), shelf.commit(save(two, {}))]);
     await new Promise((done) => setTimeout(done, 250));
@@ -248,7 +250,7 @@ describe("MemoryShelf", () => {
         keyed.facts[0]?.line,
       ]);
       expect(await each.names.under("")).toEqual([
-        { name: "main", head: two.id, epoch: 1, owner: "ada", until: 5 },
+        { name: "main", head: two.id, epoch: 1, owner: "ada", until: 5, moved: 1 },
       ]);
       expect([await stepOf(each, "2"), await each.tail(two.id, 2)]).toEqual([
         two.id,

@@ -2,7 +2,7 @@ import type { FactId } from "../../session/index.js";
 import { removable } from "../care/collect.js";
 import { applyCommit, Listeners } from "../commit.js";
 import { closedError, noSession } from "../error.js";
-import type { Blob, Commit, Committed, Finding, NameRecord, Removal, Shelf, Tables, Tail } from "../shelf.js";
+import type { Blob, Commit, Committed, Finding, Part, Removal, Shelf, Tables, Tail } from "../shelf.js";
 import { Blobs } from "./blobs.js";
 import { Facts } from "./facts.js";
 import { Names } from "./names.js";
@@ -16,13 +16,14 @@ export class MemoryShelf implements Shelf {
   readonly capabilities = { durability: "memory", writers: "one-process" } as const;
   readonly #open = { facts: new Facts(), names: new Names(), blobs: new Blobs() };
   readonly #snapshots = new Map<FactId, string>();
+  #lastOrder: { readonly facts: Facts; readonly key: string; readonly rows: readonly number[] } | undefined;
   readonly #listeners = new Listeners();
   #closed = false;
 
   /** The content. Throws when the shelf is closed. */
   get #held(): { facts: Facts; readonly names: Names; readonly blobs: Blobs } {
     if (!this.#closed) return this.#open;
-    throw closedError(this.url, "what was in it is gone; open another with openStore(url)");
+    throw closedError(this.url, "its content is lost; open another store with openStore(url)");
   }
 
   get names(): Names {
@@ -33,16 +34,17 @@ export class MemoryShelf implements Shelf {
     return this.#held.blobs;
   }
 
-  async write<Result>(work: (tables: Tables) => Result): Promise<Result> {
-    return work(this.#held);
+  async write<Result>(work: (tables: Tables, now: number) => Result): Promise<Result> {
+    const result = work(this.#held, Date.now());
+    this.#listeners.tell();
+    return result;
   }
 
   /** Nothing can fail between here and the end of a commit, so it is made on the spot. */
   async commit(commit: Commit): Promise<Committed> {
-    const moved: NameRecord[] = [];
     const blobs = commit.handedOver === true ? commit.blobs : commit.blobs.map(copyOf);
-    const committed = applyCommit(this.#held, { ...commit, blobs }, moved);
-    this.#listeners.tell(moved);
+    const committed = applyCommit(this.#held, { ...commit, blobs });
+    this.#listeners.tell();
     return committed;
   }
 
@@ -68,6 +70,31 @@ export class MemoryShelf implements Shelf {
       known,
     );
     yield* this.#batches(rows, (id) => [this.#rowOf(id)]);
+  }
+
+  part(head: FactId, without: readonly FactId[], from: number, to: number): Part {
+    const { facts } = this.#held;
+    const rows = this.#order(head, without);
+    return { count: rows.length, lines: rows.slice(from, to).map((row) => facts.line(row)) };
+  }
+
+  placeIn(head: FactId, without: readonly FactId[], id: FactId): number | undefined {
+    const place = this.#order(head, without).indexOf(this.#held.facts.row(id));
+    return place < 0 ? undefined : place;
+  }
+
+  /** The rows of a history. The one that was asked for last is kept: its next page is asked for next. */
+  #order(head: FactId, without: readonly FactId[]): readonly number[] {
+    const { facts } = this.#held;
+    const key = [head, ...without].join();
+    if (this.#lastOrder?.facts !== facts || this.#lastOrder.key !== key) {
+      const rows = facts.history(
+        [this.#rowOf(head)],
+        without.map((id) => this.#rowOf(id)),
+      );
+      this.#lastOrder = { facts, key, rows };
+    }
+    return this.#lastOrder.rows;
   }
 
   count(id: FactId): number {
@@ -109,7 +136,7 @@ export class MemoryShelf implements Shelf {
     if (what.snapshots) this.#snapshots.clear();
   }
 
-  listen(heard: (moved: readonly NameRecord[]) => void): () => void {
+  listen(heard: () => void): () => void {
     return this.#listeners.add(heard);
   }
 
@@ -125,7 +152,7 @@ export class MemoryShelf implements Shelf {
     const content = [...blobs.bytes].map(([digest, bytes]) => ({ digest, bytes }));
     const keys = [...blobs.keys].map(([id, secret]) => ({ id, secret }));
     const erasures = blobs.erasures();
-    const records = [...names.all.values()];
+    const records = names.inOrderOfMoves();
     const steps = [...names.steps].flatMap(([name, of]) => [...of].map((step) => [name, ...step] as const));
     const snapshots = [...this.#snapshots];
     const { SqliteShelf } = await import("../sqlite/shelf.js");

@@ -1,1 +1,1 @@
-export { importFolder } from "./recover.js";
+export { importFolder, recover } from "./recover.js";

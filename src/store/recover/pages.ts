@@ -26,23 +26,34 @@ export function* rowsInPages(path: string): Generator<PageRow> {
   try {
     const size = pageSizeOf(file);
     const frames = log === undefined ? new Map<number, number>() : framesOf(log, size);
-    const count = Math.max(Math.ceil(fstatSync(file).size / size), ...frames.keys());
+    const count = Math.ceil(fstatSync(file).size / size);
+    const most = (count + frames.size) * size;
     const inFile = (number: number): Buffer => read(file, (number - 1) * size, size);
     const inLog = (number: number): Buffer => {
       const frame = frames.get(number);
       return frame === undefined ? inFile(number) : read(log as number, frame, size);
     };
-    for (let number = 1; number <= count; number++) yield* rowsIn(number, inLog, size);
+    for (let number = 1; number <= count; number++) yield* rowsIn(number, { at: inLog, size, most });
+    // A damaged number may stand far behind the others, with nothing between them.
+    for (const number of frames.keys()) if (number > count) yield* rowsIn(number, { at: inLog, size, most });
     // The pages that the log replaced may be all there is, where the log itself is damaged.
-    for (const number of frames.keys()) yield* rowsIn(number, inFile, size);
+    for (const number of frames.keys()) yield* rowsIn(number, { at: inFile, size, most });
   } finally {
     closeSync(file);
     if (log !== undefined) closeSync(log);
   }
 }
 
-function* rowsIn(number: number, pageAt: (number: number) => Buffer, size: number): Generator<PageRow> {
-  const page = pageAt(number);
+type Pages = {
+  readonly at: (number: number) => Buffer;
+  /** Bytes of a page, and of all pages together: no value is longer. */
+  readonly size: number;
+  readonly most: number;
+};
+
+function* rowsIn(number: number, pages: Pages): Generator<PageRow> {
+  const page = pages.at(number);
+  const { size } = pages;
   const start = number === 1 ? 100 : 0;
   const kind = page[start] as number;
   if (kind === TABLE_INNER) return;
@@ -55,7 +66,7 @@ function* rowsIn(number: number, pageAt: (number: number) => Buffer, size: numbe
       const at = page.readUInt16BE(pointers + cell * 2);
       if (at < pointers || at >= size - 3) continue;
       try {
-        yield { page: number, ...rowAt(page, at, as, pageAt, size) };
+        yield { page: number, ...rowAt(page, at, as, pages) };
       } catch (error) {
         // Not a cell.
         if (!(error instanceof RangeError)) throw error;
@@ -69,8 +80,7 @@ function rowAt(
   page: Buffer,
   start: number,
   kind: number,
-  pageAt: (number: number) => Buffer,
-  size: number,
+  { at: pageAt, size, most: longest }: Pages,
 ): { rowid?: number; values: PageValue[] } {
   let at = start + (kind === INDEX_INNER ? 4 : 0);
   const [length, afterLength] = varint(page, at);
@@ -81,7 +91,7 @@ function rowAt(
   const least = Math.floor(((size - 12) * 32) / 255) - 23;
   const fitting = least + ((length - least) % (size - 4));
   const local = length <= most ? length : fitting <= most ? fitting : least;
-  if (at + local > size || length > 2 ** 31) throw new RangeError("not a cell");
+  if (at + local > size || length > longest) throw new RangeError("not a cell");
   const parts = [page.subarray(at, at + local)];
   let left = length - local;
   for (let next = left > 0 ? page.readUInt32BE(at + local) : 0; left > 0 && next > 0; ) {

@@ -126,7 +126,7 @@ it(`[K9] lines doubled, moved, left out, altered or strange (seed ${SEED}): refu
   const { lines, head, original } = await example();
   const random = numbersFrom(SEED);
   const facts = lines.flatMap((line, index) => (isFact(line) ? [index] : []));
-  const some = Array.from({ length: 12 }, () => facts[1 + random(facts.length - 2)] as number);
+  const some = Array.from({ length: campaign(32) }, () => facts[1 + random(facts.length - 2)] as number);
   for (const index of some) {
     const line = lines[index] as string;
     const doubled = [...lines.slice(0, index + 1), ...lines.slice(index)];

@@ -211,7 +211,7 @@ async function open(url: string): Promise<Salvage> {
   if (scheme === "file" && existsSync(path)) return salvageLines(readLines(path));
   throw new StoreError(
     "url",
-    `Cannot recover from ${JSON.stringify(url)}: nothing is there.`,
+    `Cannot recover from ${JSON.stringify(url)}: there is no store.`,
     'give "sqlite:PATH", "file:FOLDER", "file:EXPORT.jsonl", or the lines themselves',
   );
 }

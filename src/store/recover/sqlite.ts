@@ -1,7 +1,7 @@
 import { digestOf, type FactId } from "../../session/index.js";
 import { DamageError, problemOf } from "../error.js";
 import type { Erasure } from "../shelf.js";
-import { chainOf, type Place } from "../sqlite/chain.js";
+import { chainOf, type Place } from "../sql/chain.js";
 import { openDatabase, type SqliteDatabase, type SqliteRow, storeErrorOf } from "../sqlite/driver.js";
 import { keyOf } from "../sqlite/lines.js";
 import { checkLog } from "../sqlite/log.js";
@@ -116,7 +116,12 @@ class SqliteSalvage implements Salvage {
       const isNumbered = typeof two === "number";
       if (rowid === undefined) {
         if (width === 2 && typeof one === "number" && isNumbered) this.#keys.set(one, two);
-        else if (width === 7 && typeof one === "string" && isNumbered && typeof three === "string") {
+        else if (
+          (width === 7 || width === 8) &&
+          typeof one === "string" &&
+          isNumbered &&
+          typeof three === "string"
+        ) {
           if (!this.#names.has(one)) this.#names.set(one, { p: two, id: three });
         }
       } else if (width === 4 && isNumbered && typeof three === "number" && typeof four === "string") {

@@ -54,8 +54,7 @@ export function promise(quoted: string, hold: (bench: Bench) => Promise<void>): 
         const given = { id: newId(), incarnation: 1, tree: null, trees, ...options };
         return own(await within("the opening of a sandbox", opened.create(spec, given), 60_000));
       };
-      const capabilities = await provider.capabilities();
-      await hold({ provider, capabilities, trees, open, own });
+      await hold({ provider, capabilities: await provider.capabilities(), trees, open, own });
     } finally {
       for (const sandbox of owned) await within("the end of a sandbox", sandbox.destroy());
       if (provider !== undefined) await within("the end of the provider", provider.close());
@@ -98,7 +97,6 @@ export async function run(
   return ended(sandbox.exec(command, options));
 }
 
-/** Waits for a command. */
 export async function ended(execution: Execution): Promise<Ran> {
   const result = await within("the end of a command", execution.result, 60_000);
   return { ...result, out: text(result.stdout), err: text(result.stderr) };

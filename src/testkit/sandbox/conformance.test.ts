@@ -19,7 +19,8 @@ const kinds = {
 const me = process.getuid?.() === 0 ? "root" : "an ordinary user";
 
 for (const [kind, provider] of Object.entries(kinds)) {
-  describe(`${kind}, as ${me}`, async () => {
+  // Most cases wait for processes and for time: they run side by side.
+  describe.concurrent(`${kind}, as ${me}`, async () => {
     const missing = await unavailable({ provider });
     for (const { id, title, run } of sandboxConformance)
       it(`[${id}] ${title}`, async (context) => {
@@ -29,7 +30,7 @@ for (const [kind, provider] of Object.entries(kinds)) {
   });
 }
 
-describe.each(["host", "local"] as const)("%s, as another user", (kind) => {
+describe.concurrent.each(["host", "local"] as const)("%s, as another user", (kind) => {
   let other: OtherUser;
   beforeAll(() => {
     other = new OtherUser(kind);

@@ -1,8 +1,9 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
+import { randomInt } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
 import type { Execution } from "../../sandbox/index.js";
 import { skip, sleep, until, within } from "../runner.js";
 import { begun, check, done, ended, isTold, namesIn, promise, run, type SandboxCase } from "./case.js";
-import { longTime, processesWith } from "./processes.js";
 import { watching } from "./stream.js";
 
 export const endCases: readonly SandboxCase[] = [
@@ -170,4 +171,29 @@ async function nobodyHas(word: number): Promise<void> {
     () => (processesWith(word) ?? []).length === 0,
     10_000,
   );
+}
+
+/** A number that nobody else sleeps for: by it, a process is found on the host. */
+function longTime(): number {
+  return randomInt(100_000_000, 999_999_999);
+}
+
+/** The processes of this machine that have a word among their arguments; undefined where that cannot be seen. */
+function processesWith(word: string | number): readonly number[] | undefined {
+  let names: readonly string[];
+  try {
+    names = readdirSync("/proc");
+  } catch {
+    return undefined;
+  }
+  return names.filter((name) => /^\d+$/.test(name) && argumentsOf(name).includes(`${word}`)).map(Number);
+}
+
+function argumentsOf(process: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${process}/cmdline`, "utf8").split("\0");
+  } catch {
+    // It ended meanwhile, or is not ours to look at.
+    return [];
+  }
 }

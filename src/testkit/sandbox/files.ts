@@ -165,8 +165,7 @@ export const filesCases: readonly SandboxCase[] = [
     sameBytes(await sandbox.files.read("copy.bin"), big, "the copy");
     const { tree, bytes } = await sandbox.snapshot();
     equal(bytes, 2 * big.length);
-    const other = await open({}, { tree });
-    sameBytes(await other.files.read("big.bin"), big, "the file of the tree");
+    sameBytes(await (await open({}, { tree })).files.read("big.bin"), big, "the file of the tree");
   }),
 
   check("[F13] arguments of wrong types are refused, and nothing is written", async ({ files }) => {

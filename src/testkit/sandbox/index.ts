@@ -13,8 +13,7 @@ import { forkCases, restoreCases, treeCases } from "./tree.js";
 export type { SandboxCase, SandboxPlace } from "./case.js";
 
 /**
- * The promises of every kind of sandbox, each as a program that throws when it is broken. Needs no test runner:
- * run it on a provider of your own.
+ * The promises of every kind of sandbox as programs that throw; no test runner is needed.
  *
  * ```ts
  * const { failed } = await runSandboxConformance({ provider: async () => mySandbox() });

@@ -94,8 +94,7 @@ export const limitCases: readonly SandboxCase[] = [
   promise("[N2] with all of it, the host is reached", async ({ capabilities, open }) => {
     if (!capabilities.network.includes("full")) skip("the network of the host is not to be had here");
     await listening(async (port, connections) => {
-      const sandbox = await open({ network: { mode: "full" } });
-      const { out } = await run(sandbox, attempts(port));
+      const { out } = await run(await open({ network: { mode: "full" } }), attempts(port));
       if (out.includes("nothing to connect with")) skip("no program that could connect was found inside");
       ok(connections() > 0, "a server of the host was not reached");
     });

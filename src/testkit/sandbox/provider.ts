@@ -44,8 +44,7 @@ export const providerCases: readonly SandboxCase[] = [
     const { provider, trees, open, own } = bench;
     const tree = await treeWith(bench, "a.txt", "text");
     const spec: SandboxSpec = { env: { NAME: "value" } };
-    const sandbox = await open(spec, { tree });
-    const { ref } = sandbox;
+    const { ref } = await open(spec, { tree });
     const stored: SandboxRef = JSON.parse(JSON.stringify(ref));
     deepStrictEqual(stored, ref);
     equal(ref.provider, provider.name);

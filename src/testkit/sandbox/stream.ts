@@ -1,6 +1,6 @@
 import { deepStrictEqual, equal } from "node:assert";
 import type { ExecEvent, Execution } from "../../sandbox/index.js";
-import { skip, within } from "../runner.js";
+import { collected, skip, within } from "../runner.js";
 import { check, done, ended, isTold, promise, run, type SandboxCase, sameBytes, text } from "./case.js";
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, value) => value);
@@ -71,7 +71,7 @@ export const streamCases: readonly SandboxCase[] = [
 
   check("[E26] watchers see the start, the output and the exit of the result", async (sandbox) => {
     const execution = sandbox.exec("echo one; echo two >&2; echo three");
-    const events = await within("the end of the events", eventsOf(execution));
+    const events = await within("the end of the events", collected(execution));
     deepStrictEqual([events[0]?.type, events.at(-1)?.type], ["start", "exit"]);
     const result = await execution.result;
     const last = events.at(-1);
@@ -95,11 +95,11 @@ export const streamCases: readonly SandboxCase[] = [
 
   check("[E28] any number can watch, each from the beginning, for any time", async (sandbox) => {
     const execution = sandbox.exec("echo one; sleep 0.1; echo two; sleep 0.1; echo three");
-    const early = [eventsOf(execution), eventsOf(execution)];
+    const early = [collected(execution), collected(execution)];
     for await (const event of execution) if (event.type === "start") break;
     const { out } = await ended(execution);
     equal(out, "one\ntwo\nthree\n");
-    const late = eventsOf(execution);
+    const late = collected(execution);
     for (const seen of await within("the end of all who look on", Promise.all([...early, late])))
       equal(text(outputOf(seen, "stdout")), out);
   }),
@@ -142,20 +142,12 @@ export const streamCases: readonly SandboxCase[] = [
     const shown = await run(
       sandbox,
       "[ -t 0 ] && [ -t 1 ] && [ -t 2 ] && echo terminal; stty size; echo err >&2; exit 3",
-      {
-        pty: { columns: 123, rows: 45 },
-      },
+      { pty: { columns: 123, rows: 45 } },
     );
     deepStrictEqual([shown.out.replaceAll("\r", ""), shown.err], ["terminal\n45 123\nerr\n", ""]);
     deepStrictEqual([shown.code, shown.outcome], [3, "error"]);
   }),
 ];
-
-async function eventsOf(execution: Execution): Promise<ExecEvent[]> {
-  const events: ExecEvent[] = [];
-  for await (const event of execution) events.push(event);
-  return events;
-}
 
 function outputOf(events: readonly ExecEvent[], from: "stdout" | "stderr"): Uint8Array {
   return Buffer.concat(

@@ -4,21 +4,8 @@ import { join } from "node:path";
 import { PIECE_BYTES } from "../../sandbox/index.js";
 import { digestOf, EMPTY_TREE } from "../../session/index.js";
 import { skip, within } from "../runner.js";
-import {
-  type Bench,
-  begun,
-  check,
-  done,
-  ended,
-  isTold,
-  newId,
-  promise,
-  refused,
-  run,
-  type SandboxCase,
-  sameBytes,
-  text,
-} from "./case.js";
+import type { Bench, SandboxCase } from "./case.js";
+import { begun, check, done, ended, isTold, newId, promise, refused, run, sameBytes, text } from "./case.js";
 import { type Files, readAll, treeIdOf } from "./expected.js";
 import { onHost } from "./paths.js";
 import { watching } from "./stream.js";
@@ -126,8 +113,7 @@ export const treeCases: readonly SandboxCase[] = [
     const [, entry] = (await trees.tree(tree)).entries;
     ok(entry?.kind === "parts", `it is kept as ${entry?.kind}`);
     equal((await trees.parts(entry.digest)).length, 3);
-    const other = await open({}, { tree });
-    sameBytes(await other.files.read("long"), long, "the file of the tree");
+    sameBytes(await (await open({}, { tree })).files.read("long"), long, "the file of the tree");
   }),
 
   promise("[T6] what is excluded is left out, and the tree says so", async ({ trees, open }) => {
@@ -285,7 +271,7 @@ export const restoreCases: readonly SandboxCase[] = [
     await sandbox.files.write("go", "go\n");
     const { tree } = await sandbox.snapshot();
     await sandbox.files.remove("go");
-    const execution = sandbox.exec("echo > began; until [ -e go ]; do sleep 0.02; done; cat go");
+    const execution = sandbox.exec("echo > began; until [ -s go ]; do sleep 0.02; done; cat go");
     await begun(sandbox);
     await sandbox.restore(tree);
     const { outcome, out } = await ended(execution);

@@ -79,8 +79,7 @@ export const careCases: readonly StoreCase[] = [
 
   promise("[S63] a check reads and counts everything; an intact store has no findings", async ({ store }) => {
     deepStrictEqual(await store.check(), { facts: 0, blobs: 0, erased: 0, findings: [] });
-    const session = chain(unkeyed("long ".repeat(2000)), 2500);
-    await store.save(session, { name: "main" });
+    await store.save(chain(unkeyed("long ".repeat(2000)), 2500), { name: "main" });
     const told: number[] = [];
     deepStrictEqual(await store.check({ progress: (facts) => told.push(facts) }), {
       facts: 2501,

@@ -9,10 +9,7 @@ export type MadeStore = { open(): Promise<Store>; destroy(): Promise<void> };
 /** Makes a place for a new, empty store of the kind to be tested. */
 export type MakeStore = () => Promise<MadeStore>;
 
-/**
- * A session that names no key, as version 0.1 began it: all its short words are in its lines, so that a case about lines or
- * about trees has no further blobs to count.
- */
+/** A session that names no key, as in version 0.1: short words are in its lines, not in blobs. */
 export function unkeyed(text: string, nonce: string = randomUUID()): Session {
   const fact = { type: "session-start", at: "2026-01-01T00:00:00.000Z", by: "user", nonce };
   const bytes = Buffer.from(text);
@@ -56,9 +53,8 @@ export function promise(quoted: string, hold: (bench: Bench) => Promise<void>): 
     };
     try {
       const home = await make();
-      const store = await open(home);
       const bench: Bench = {
-        store,
+        store: await open(home),
         fresh: async () => open(await make()),
         second: () => open(home),
         reopen: async () => {
@@ -123,12 +119,6 @@ export async function whileCollecting(store: Store, write: (writer: number) => P
   });
   await collecting;
   deepStrictEqual((await store.check()).findings, []);
-}
-
-export async function collected<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const all: Item[] = [];
-  for await (const item of items) all.push(item);
-  return all;
 }
 
 export const AT = "2026-01-02T03:04:05.678Z";

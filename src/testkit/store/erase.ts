@@ -1,6 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestsOf, type FactOf, Session } from "../../session/index.js";
-import { AT, collected, isVolatile, linesOf, promise, refused, type StoreCase, same } from "./case.js";
+import { collected } from "../runner.js";
+import { AT, isVolatile, linesOf, promise, refused, type StoreCase, same } from "./case.js";
 import { chain } from "./graph.js";
 
 const SECRET = "my address is Sesame Street 123";

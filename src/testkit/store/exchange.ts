@@ -1,6 +1,7 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, parentsOf, refsOf, type Session } from "../../session/index.js";
-import { AT, collected, idsOf, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
+import { collected } from "../runner.js";
+import { AT, idsOf, linesOf, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 export const exchangeCases: readonly StoreCase[] = [

@@ -30,8 +30,8 @@ export class Dice {
 }
 
 /**
- * Sessions of a random graph in the order they were made: forks, merges of two and of many, criss-cross, merges
- * with one's own past, detached roots, roots of their own, content in lines, in blobs and in salted blobs.
+ * Sessions of a random graph in order: forks, merges (of many, criss-cross, of a past), detached roots, and
+ * content in lines, blobs and salted blobs.
  */
 export function randomGraph(dice: Dice, size: number): Session[] {
   const nonce = `${dice.roll(2 ** 31)}`;

@@ -1,19 +1,20 @@
 import { type ConformanceOptions, type ConformanceReport, runCases } from "../runner.js";
-import { alsoCases, watchCases } from "./also.js";
+import { alsoCases } from "./also.js";
 import { careCases } from "./care.js";
 import type { MakeStore, StoreCase } from "./case.js";
 import { eraseCases } from "./erase.js";
 import { exchangeCases } from "./exchange.js";
+import { factsCases } from "./facts.js";
 import { keepCases } from "./keep.js";
 import { loadCases } from "./load.js";
 import { leaseCases, nameCases } from "./name.js";
 import { treeCases } from "./tree.js";
+import { watchCases } from "./watch.js";
 
 export type { MakeStore, StoreCase } from "./case.js";
 
 /**
- * The promises of `SPEC.md` that can be seen through the `Store` interface, each as a program that throws when
- * it is broken. Needs no test runner: run it on a store of your own.
+ * The promises of `SPEC.md` visible through `Store`, as programs that throw; no test runner is needed.
  *
  * ```ts
  * const { failed } = await runStoreConformance(async () => {
@@ -28,6 +29,7 @@ export const storeConformance: readonly StoreCase[] = Object.freeze([
   ...alsoCases,
   ...leaseCases,
   ...loadCases,
+  ...factsCases,
   ...exchangeCases,
   ...careCases,
   ...eraseCases,

@@ -1,7 +1,8 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { digestOf, type Json, Session } from "../../session/index.js";
-import { skip } from "../runner.js";
-import { AT, collected, idsOf, isVolatile, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
+import type { Store } from "../../store/index.js";
+import { collected, skip } from "../runner.js";
+import { AT, idsOf, isVolatile, promise, refused, type StoreCase, same, unkeyed } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 /** Strings that have broken records before. */
@@ -77,8 +78,7 @@ export const keepCases: readonly StoreCase[] = [
 
   promise("[S5] what was acknowledged is there after opening again", async ({ store, reopen }) => {
     if (isVolatile(store)) skip("this store keeps nothing after it is closed");
-    const made = randomGraph(new Dice(5), 80);
-    const heads = headsOf(made);
+    const heads = headsOf(randomGraph(new Dice(5), 80));
     for (const [index, head] of heads.entries()) await store.save(head, { name: `n${index}`, key: "step" });
     const digest = await store.putBlob(Buffer.from("bytes"));
     const names = await store.names();
@@ -147,8 +147,7 @@ export const keepCases: readonly StoreCase[] = [
     equal((await store.blob(await store.putBlob(new Uint8Array())))?.length, 0);
     equal(await store.blob("0".repeat(64)), undefined);
     const text = "the same long text ".repeat(500);
-    const session = unkeyed(text).say(text).say(text);
-    await store.save(session);
+    await store.save(unkeyed(text).say(text).say(text));
     equal((await store.check()).blobs, 1);
     equal(Buffer.from((await store.blob(digestOf(text))) ?? []).toString(), text);
   }),
@@ -227,7 +226,7 @@ export const keepCases: readonly StoreCase[] = [
 
   promise("[S17] wrong arguments are a typed error, and nothing is written", async ({ store }) => {
     const session = unkeyed("hi");
-    const any = store as unknown as { readonly [method: string]: (...given: unknown[]) => Promise<unknown> };
+    const any = store as Store & { readonly [method: string]: (...given: unknown[]) => Promise<unknown> };
     const attempts: readonly (readonly [string, ...unknown[]])[] = [
       ["save", undefined],
       ["save", "hi"],

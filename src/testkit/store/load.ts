@@ -1,7 +1,8 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
 import { Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { AT, answersOf, collected, idsOf, linesOf, promise, refused, type StoreCase, same } from "./case.js";
+import { collected } from "../runner.js";
+import { AT, answersOf, idsOf, linesOf, promise, refused, type StoreCase, same } from "./case.js";
 import { chain, Dice, headsOf, randomGraph } from "./graph.js";
 
 export const loadCases: readonly StoreCase[] = [

@@ -1,27 +1,10 @@
 import { deepStrictEqual, equal, ok } from "node:assert";
-import {
-  type Digest,
-  digestOf,
-  EMPTY_TREE,
-  type FactInput,
-  readTree,
-  type Session,
-  sandboxView,
-  type TreeEntry,
-  writeTree,
-} from "../../session/index.js";
+import type { Digest, FactInput, Session, TreeEntry } from "../../session/index.js";
+import { digestOf, EMPTY_TREE, readTree, sandboxView, writeTree } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import {
-  AT,
-  collected,
-  linesOf,
-  promise,
-  refused,
-  type StoreCase,
-  same,
-  unkeyed,
-  whileCollecting,
-} from "./case.js";
+import { collected } from "../runner.js";
+import type { StoreCase } from "./case.js";
+import { AT, linesOf, promise, refused, same, unkeyed, whileCollecting } from "./case.js";
 import { chain } from "./graph.js";
 
 /** A folder to be: text is a file, a list is a file in pieces, and the rest are folders. */
@@ -46,12 +29,11 @@ async function putFolder(store: Store, folder: Folder): Promise<Kept> {
       if (!Array.isArray(what))
         return { kind: "tree", name, mode: 0o755, digest: treeOf(what as Folder, `${path}/`) };
       const pieces = what.map((piece, index) => made(`${path}#${index}`, Buffer.from(piece)));
-      const size = Buffer.byteLength(what.join(""));
       return {
         kind: "parts",
         name,
         mode: 0o644,
-        size,
+        size: Buffer.byteLength(what.join("")),
         digest: made(path, Buffer.from(JSON.stringify(pieces))),
       };
     });
