@@ -2,11 +2,7 @@ import { type Check, checksFor, kindOf, shown } from "./check.js";
 import { SandboxSpecError } from "./error.js";
 import { type Capabilities, DEFAULT_LIMITS, type Limits, type Network, type SandboxSpec } from "./spec.js";
 
-/**
- * The spec that a caller the compiler did not check has given, frozen, or a `SandboxSpecError` that names the setting.
- * With the capabilities of a provider, also what it cannot honour is refused: a limit that does not hold is worse than
- * none, and so is an image that nobody looks at.
- */
+/** The frozen spec, or a `SandboxSpecError` for a bad setting or one that the provider cannot honour. */
 export function checkSpec(spec: unknown, provider: string, capabilities?: Capabilities): SandboxSpec {
   const given =
     spec === undefined ? {} : recordOf("spec", spec, "give an object: { limits: { wall: 60_000 } }");
@@ -139,7 +135,6 @@ function environment(setting: string, value: unknown): { readonly [name: string]
   return Object.freeze(Object.fromEntries(checked));
 }
 
-/** The name of a variable of the environment. */
 function variable(setting: string, value: unknown): string {
   const hint = 'give a name that a process can have: "API_TOKEN"';
   const name = text(setting, value, hint);

@@ -61,7 +61,6 @@ export function checksFor(refuse: Refuse) {
   };
 }
 
-/** The kind of a value in words. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;

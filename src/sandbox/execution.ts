@@ -25,8 +25,8 @@ const QUIET_MILLISECONDS = 100;
 const DRAIN_MILLISECONDS = 1_000;
 
 /**
- * The life of a command, which is the same in every kind of sandbox: input that comes early, time that passes, the reason
- * that ends it, output that comes late, one result. A kind of sandbox adds how its commands begin and get signals.
+ * The life of a command in any sandbox: early input, timeouts, late output, one result. Subclasses start it
+ * and send signals.
  */
 export abstract class CommandExecution implements Execution {
   readonly id: string;
@@ -41,6 +41,8 @@ export abstract class CommandExecution implements Execution {
   readonly #early: Uint8Array[] = [];
   #isInputOpen: boolean;
   #sink: InputSink | undefined;
+  /** Whether output came since it was last asked. */
+  #hasNews = false;
   #quiet: NodeJS.Timeout | undefined;
   #last: NodeJS.Timeout | undefined;
 
@@ -138,6 +140,7 @@ export abstract class CommandExecution implements Execution {
   }
 
   protected take(from: "stdout" | "stderr", bytes: Uint8Array): void {
+    this.#hasNews = true;
     this.#quiet?.refresh();
     this.collector.take(from, bytes);
   }
@@ -158,10 +161,18 @@ export abstract class CommandExecution implements Execution {
     this.wall?.stop();
   }
 
-  /** Waits for what processes that the command left behind still write, but not for long. */
+  /**
+   * Waits for what processes that the command left behind still write, but not for long. When a time is up, the pipes are
+   * read once more: in a busy process the time can pass before the command's own output was read.
+   */
   protected drain(over: () => void): void {
-    this.#quiet = setTimeout(over, QUIET_MILLISECONDS);
-    this.#last = setTimeout(over, DRAIN_MILLISECONDS);
+    this.#quiet = setTimeout(() => {
+      this.#hasNews = false;
+      setImmediate(() => {
+        if (!this.#hasNews) over();
+      });
+    }, QUIET_MILLISECONDS);
+    this.#last = setTimeout(() => setImmediate(over), DRAIN_MILLISECONDS);
   }
 
   /** Its result, and the end of all of it. The first one counts. */
@@ -176,7 +187,6 @@ export abstract class CommandExecution implements Execution {
   readonly #abort = (): void => this.stop({ outcome: "killed", why: "it was aborted" });
 }
 
-/** The end of a process. */
 export type ProcessExit = {
   /** As shells count: 128 and the number of the signal, if one ended it. */
   readonly status: number;
@@ -228,10 +238,8 @@ type Kind = "stdout" | "stderr";
 const FIRST_BYTES = 4096;
 
 /**
- * The output of one command: keeps what comes up to a limit, for both kinds together, and counts the rest. It can be
- * iterated any number of times, during and after; each iteration begins with what was kept so far and ends with the
- * exit. Everything kept lies in one buffer beside a list of runs (bytes of one kind in a row), so that a command which
- * writes single bytes, now here, now there, costs little more than its bytes.
+ * The output of one command, up to a limit for both streams together. It can be iterated any number of times.
+ * All of it is in one buffer beside a list of runs (bytes of one kind in a row), so single bytes are cheap.
  */
 export class Collector implements AsyncIterable<ExecEvent> {
   /** Never rejects. */
@@ -305,7 +313,9 @@ export class Collector implements AsyncIterable<ExecEvent> {
       if (this.#started && !started) {
         started = true;
         yield { type: "start" };
-      } else if (told < length) {
+        // Output can be read before the news that the command began, which comes another way: it waits for that.
+      } else if (!this.#started && this.#ended === undefined) await this.#news.promise;
+      else if (told < length) {
         // A copy: anyone who looks on must not be able to change the result.
         const bytes = this.#bytes.slice(begin + told, begin + length);
         told = length;
@@ -358,10 +368,7 @@ export class Collector implements AsyncIterable<ExecEvent> {
 export const AFTERWARDS_BYTES: number = 1024 ** 2;
 const PAUSE_MILLISECONDS = 1_000;
 
-/**
- * From now on reads a stream of output slowly, because its command is over. A process that the command left behind and that
- * writes without end then waits for us most of the time; it neither keeps us busy nor dies of writing into nothing.
- */
+/** Reads the output of a process that outlived its command slowly, so it neither keeps us busy nor breaks. */
 export function readSlowly(stream: Readable): void {
   let count = 0;
   stream.on("data", (bytes: Buffer) => {

@@ -18,6 +18,7 @@ export { BOX_VARIABLE, lineOf, startCleaning } from "./local/janitor.js";
 export { sealed } from "./local/launcher.js";
 export { localSandbox } from "./local/provider.js";
 export { bytesOfName, namesOf, textOfName } from "./path.js";
+export { processStat } from "./proc.js";
 export type {
   CreateOptions,
   ExecEvent,
@@ -56,9 +57,10 @@ export { diffTrees, edited, entriesOf, entryAt } from "./workspace/entries.js";
 export { filesAt, type WorkspaceFiles } from "./workspace/files-at.js";
 export { Folder } from "./workspace/folder.js";
 export { frozen } from "./workspace/frozen.js";
+export { repositoryAt, runGit } from "./workspace/git.js";
 export { type ExportedGit, type ExportOptions, exportGit } from "./workspace/git-export.js";
 export { importGit } from "./workspace/git-import.js";
 export { type MergedTree, mergeTrees } from "./workspace/merge.js";
 export { patchOf } from "./workspace/patch.js";
-export { type Step, stepsOf, whoChanged } from "./workspace/step.js";
+export { type Step, stepsOf, takenParents, whoChanged } from "./workspace/step.js";
 export { changedLines, linesOf } from "./workspace/text-merge.js";

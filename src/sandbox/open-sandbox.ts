@@ -141,7 +141,6 @@ export abstract class WorkspaceSandbox extends OpenSandbox {
   }
 }
 
-/** The identity of a sandbox that a provider opens. */
 export function identityOf(
   provider: string,
   spec: SandboxSpec,
@@ -173,7 +172,6 @@ export class Life {
     return Object.freeze({ phase: this.#phase, conditions: Object.freeze([...this.#conditions.values()]) });
   }
 
-  /** It is running from here on. */
   begin(ttl: number | undefined, conditions: readonly Omit<Condition, "at">[]): void {
     this.#phase = "running";
     for (const { type, status, reason, message } of conditions) this.#set(type, status, reason, message);

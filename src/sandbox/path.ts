@@ -1,9 +1,6 @@
 import { PathRefusedError } from "./error.js";
 
-/**
- * A name as text. Bytes that are not UTF-8 stand as lone surrogates (U+DC00 + byte), as in Python, so that every name
- * there can be is kept exactly and nothing else changes.
- */
+/** A name as text. Bytes that are not UTF-8 become lone surrogates (U+DC00 + byte), as in Python. */
 export function textOfName(bytes: Uint8Array): string {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const text = buffer.toString("utf8");
@@ -20,7 +17,6 @@ export function textOfName(bytes: Uint8Array): string {
   return exact;
 }
 
-/** The bytes of a name. */
 export function bytesOfName(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text, "utf8");
   const parts: Buffer[] = [];

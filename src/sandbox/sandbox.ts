@@ -7,19 +7,13 @@ export interface SandboxProvider {
   readonly name: string;
   /** The capabilities here, found out by trying; asked often, so they are remembered. */
   capabilities(): Promise<Capabilities>;
-  /**
-   * Opens a sandbox. The same id and incarnation give the same sandbox, however often it is asked for. Where this kind
-   * cannot be had: a `SandboxUnavailableError` that says what is missing and how to get it.
-   */
+  /** Opens a sandbox; the same id and incarnation give the same one. May throw `SandboxUnavailableError`. */
   create(spec: SandboxSpec, options: CreateOptions): Promise<Sandbox>;
   /** The sandbox of a ref, resumed if it was suspended; a `SandboxLostError` when it is not there. */
   connect(ref: SandboxRef, options: ConnectOptions): Promise<Sandbox>;
   /** The sandboxes that are there, also those of other processes. */
   list(): AsyncIterable<SandboxRef>;
-  /**
-   * Removes what processes that are gone have left. Done by itself before the first sandbox is opened; a runtime that was
-   * given the provider does it when it begins, so that a start cleans up even if it opens none.
-   */
+  /** Removes what dead processes left. Runs before the first sandbox opens, and when a runtime begins. */
   sweep?(): Promise<void>;
   /** Ends every sandbox of this process, and gives back what it holds. */
   close(): Promise<void>;
@@ -42,7 +36,7 @@ export type ConnectOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** A place where side effects happen: commands and files, apart from the host. Its workspace is `/workspace` inside. */
+/** A place for side effects (commands and files), isolated from the host. Its workspace is `/workspace` inside. */
 export interface Sandbox extends AsyncDisposable {
   readonly ref: SandboxRef;
   readonly capabilities: Capabilities;
@@ -122,9 +116,8 @@ export type ExecResult = {
 };
 
 /**
- * The files of a workspace, seen from the host. Paths are relative to it, `/`-separated; one that leads out of it, by
- * `..` or through a link, is a `PathRefusedError`: no link is ever followed. Calls wait for each other, and for commands
- * only where they must.
+ * The files of a workspace, seen from the host. Paths are relative to it and `/`-separated; one that leads
+ * out, by `..` or through a link, is a `PathRefusedError`.
  */
 export interface SandboxFiles {
   read(path: string): Promise<Uint8Array>;

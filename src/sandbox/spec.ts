@@ -1,9 +1,6 @@
 import type { Json } from "../session/index.js";
 
-/**
- * The desired state of a sandbox, recorded with the placement; its status is the observed one. All of it is
- * JSON; values of secrets are never part of it, only their names.
- */
+/** The desired state of a sandbox, recorded with the placement. JSON, with names of secrets only. */
 export type SandboxSpec = {
   /** A folder of the host whose files the workspace begins with, taken in at first use. */
   readonly workspace?: string;
@@ -95,10 +92,7 @@ export type Condition = {
   readonly at: string;
 };
 
-/**
- * A sandbox as data: what a session records of it, and what it is found again by. The id is ours and stays the same when
- * the sandbox is made anew; the incarnation counts how often it was.
- */
+/** A sandbox as recorded data, by which it is found again. Each new making raises the incarnation. */
 export type SandboxRef = {
   readonly provider: string;
   readonly id: string;

@@ -1,12 +1,5 @@
-import {
-  type Digest,
-  digestOf,
-  EMPTY_TREE,
-  readTree,
-  type Tree,
-  type TreeEntry,
-  writeTree,
-} from "../session/index.js";
+import type { Digest, Tree, TreeEntry } from "../session/index.js";
+import { digestOf, EMPTY_TREE, readTree, writeTree } from "../session/index.js";
 import { MissingFileError } from "./error.js";
 
 /** Where the bytes of files and trees are kept: a store, or a part of it. */

@@ -32,7 +32,6 @@ export type ContainerOptions = OpenSandboxOptions & {
   readonly gone: () => void;
 };
 
-/** A sandbox that is a container. */
 export class ContainerSandbox extends OpenSandbox {
   readonly engine: Engine;
   readonly container: string;
@@ -173,7 +172,6 @@ export class ContainerSandbox extends OpenSandbox {
   readonly #helper = (words: readonly string[]): Promise<string> =>
     runHelper(this.engine, this.container, words);
 
-  /** Suspends, or resumes. */
   async #turn(isSuspended: boolean): Promise<void> {
     await this.#here(() =>
       this.gate.alone(async () => {
@@ -261,9 +259,9 @@ export type Emptying = {
 };
 
 /**
- * Empties a workspace, and then does something with it before anything in it runs again. The engine cannot remove files,
- * so a script in the container does, with programs that commands may have replaced: the engine's own look decides
- * whether it is empty. Files that the next tree excludes stay, unless the directory it is in goes.
+ * Empties a workspace before anything in it runs again. A script in the container removes the files, with
+ * programs that commands may have replaced; so the engine's own look decides whether it is empty. Excluded
+ * files stay, unless their directory goes.
  */
 export async function emptied(
   { archive, trees, freezer, script }: Emptying,
@@ -344,10 +342,7 @@ async function directoriesOf(tree: Digest | null, trees: Trees): Promise<Readonl
 const KILLED = 137;
 const LATE_MILLISECONDS = 150;
 
-/**
- * Whether a container ran out of memory. Docker tells of it as an event. Podman does not, and an event may come late: then
- * the kernel's own count is looked at, as it stands in the container.
- */
+/** Whether a container ran out of memory: by Docker's event, else by the kernel's count (Podman). */
 export class MemoryWatch {
   readonly #host: { readonly engine: Engine; readonly container: string };
   readonly #helper: (words: readonly string[]) => Promise<string>;
@@ -377,7 +372,7 @@ export class MemoryWatch {
       if (told) this.#seen = undefined;
       if (told) return true;
       const before = this.#seen;
-      const now = countOf(await this.#helper(MEMORY_EVENTS));
+      const now = Number(/^oom_kill (\d+)$/m.exec(await this.#helper(MEMORY_EVENTS))?.[1] ?? 0);
       this.#seen = now;
       return before !== undefined && now > before;
     } catch {
@@ -388,11 +383,7 @@ export class MemoryWatch {
 
   async #wasTold(since: number): Promise<boolean> {
     const filters = JSON.stringify({ container: [this.#host.container], event: ["oom"] });
-    const query = {
-      since: seconds(since),
-      until: seconds(Date.now()),
-      filters: encodeURIComponent(filters),
-    };
+    const query = { since: seconds(since), until: seconds(Date.now()), filters: encodeURIComponent(filters) };
     for await (const chunk of this.#host.engine.read("/events", { query }))
       if (chunk.toString("utf8").trim() !== "") return true;
     return false;
@@ -401,8 +392,4 @@ export class MemoryWatch {
 
 function seconds(milliseconds: number): string {
   return `${Math.floor(milliseconds / 1000)}.${String(milliseconds % 1000).padStart(3, "0")}000000`;
-}
-
-function countOf(text: string): number {
-  return Number(/^oom_kill (\d+)$/m.exec(text)?.[1] ?? 0);
 }

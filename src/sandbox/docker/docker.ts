@@ -8,17 +8,8 @@ import type { Capabilities, Network, SandboxRef, SandboxSpec } from "../spec.js"
 import { ContainerSandbox } from "./container.js";
 import { Engine, findSocket } from "./engine.js";
 import { removeContainer, runHelper } from "./helper.js";
-import {
-  type DockerOptions,
-  fill,
-  LABELS,
-  type Launched,
-  labelled,
-  launch,
-  made,
-  nameOf,
-  owned,
-} from "./launch.js";
+import type { DockerOptions, Launched } from "./launch.js";
+import { fill, LABELS, labelled, launch, made, nameOf, owned } from "./launch.js";
 import { everybody } from "./script.js";
 import { endOf, statusOf } from "./status.js";
 
@@ -26,10 +17,7 @@ export type { DockerOptions } from "./launch.js";
 
 const TIMEOUT = 60_000;
 
-/**
- * Sandboxes that are containers of Docker or Podman on this machine. The engine is found at its socket and spoken to
- * directly; an image with `/bin/sh` and the usual small programs is all that a sandbox needs.
- */
+/** Sandboxes in containers of Docker or Podman on this machine. The image needs `/bin/sh` and coreutils. */
 export function dockerSandbox(options: DockerOptions = {}): SandboxProvider {
   return new DockerProvider(options);
 }
@@ -144,10 +132,7 @@ export async function* inventory(engine: Engine): AsyncGenerator<SandboxRef, voi
   }
 }
 
-/**
- * Removes what nobody owns: sandboxes whose process has certainly ended, unless they were given a time of their
- * own that is not over. A sandbox that another process, here or elsewhere, may still use stays. How many it was.
- */
+/** Removes sandboxes whose process has certainly ended and whose own time is over. Returns their number. */
 export async function sweep(engine: Engine): Promise<number> {
   let removed = 0;
   for (const { Id, Labels, Created, State } of await listed(engine, LABELS.owner)) {

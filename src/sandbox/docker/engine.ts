@@ -22,10 +22,7 @@ export type Call = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/**
- * A client of the Engine API over a socket of this machine. Every request ends: with its answer, or an `EngineError`
- * after the time that it may take.
- */
+/** A client of the Engine API over a local socket. A slow request ends with an `EngineError`. */
 export class Engine {
   readonly socket: string;
   readonly about: EngineAbout;
@@ -71,10 +68,7 @@ export class Engine {
     }
   }
 
-  /**
-   * A header of the answer; undefined when the engine finds nothing there and says no more. Podman finds nothing where a
-   * link leads nowhere, and yet has the header.
-   */
+  /** A header of the answer; undefined when nothing is there. Podman sends it for a dangling link too. */
   async head(path: string, call: Call, header: string): Promise<string | undefined> {
     const signal = AbortSignal.timeout(call.timeout ?? this.#timeout);
     const response = await this.#ask("HEAD", path, call, { signal });
@@ -281,7 +275,6 @@ function unavailable(socket: string, error: unknown): unknown {
   return new SandboxUnavailableError("docker", why[0] as string, why[1] as string, error);
 }
 
-/** The versions of an engine. */
 export type Version = {
   readonly Version?: string;
   readonly ApiVersion?: string;

@@ -2,14 +2,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { firstLine } from "../../util/index.js";
 import { commandFault, lengthFault } from "../check.js";
 import { EngineError } from "../error.js";
-import {
-  CommandExecution,
-  killedBy,
-  OUT_OF_MEMORY,
-  type Outcome,
-  type Signal,
-  signalNamed,
-} from "../execution.js";
+import type { Outcome, Signal } from "../execution.js";
+import { CommandExecution, killedBy, OUT_OF_MEMORY, signalNamed } from "../execution.js";
 import { bytesOfName, namesOf } from "../path.js";
 import type { ExecOptions } from "../sandbox.js";
 import type { ContainerSandbox } from "./container.js";
@@ -26,7 +20,6 @@ const KILL_MILLISECONDS = 5_000;
 const FULL_MILLISECONDS = 250;
 const START_MILLISECONDS = 60_000;
 
-/** A command in a container. */
 export class ContainerExecution extends CommandExecution {
   readonly #host: ContainerSandbox;
   readonly #command: string | readonly string[];

@@ -17,10 +17,7 @@ import type { Engine } from "./engine.js";
 import { moveOf, removalOf, WORKSPACE } from "./script.js";
 import { fillOf, type ReadEntry, readTar, TAR_END, tarHeader } from "./tar.js";
 
-/**
- * The files of a container. The engine reads and writes them with its own power, and follows links on the way; so the
- * container stands still meanwhile, and each step of a path is looked at first.
- */
+/** The files of a container. It is frozen and each step checked, because the engine follows links. */
 export class ContainerFiles implements SandboxFiles {
   readonly #host: ContainerSandbox;
 
@@ -201,10 +198,7 @@ function refuse(said: string, path: string): void {
   throw new FileError("failed", path, `the container says ${said === "" ? "nothing" : JSON.stringify(said)}`);
 }
 
-/**
- * The files of a container as the engine shows them: archives in, archives out, and a look at a single path. The engine
- * follows links on the way to a path, so anyone who must not be led astray looks at every step of it first.
- */
+/** The files of a container as archives. The engine follows links: callers check a path's steps first. */
 export class Archive {
   readonly #engine: Engine;
   readonly #container: string;
@@ -310,10 +304,7 @@ export class Archive {
   }
 }
 
-/**
- * Entries with names relative to what the archive is of. Engines begin names with the last one of the path, with a dot,
- * or with nothing but a slash; the first entry is the thing itself and shows which.
- */
+/** Entries with relative names. The first shows how this engine begins names: base, "." or "/". */
 export async function* relative(entries: AsyncIterable<ReadEntry>): AsyncGenerator<ReadEntry, void, void> {
   let base: Buffer | undefined;
   for await (const entry of entries) {

@@ -76,10 +76,7 @@ export class Freezer {
     await this.#tell("pause", "STOP");
   }
 
-  /**
-   * Tried again, also when the engine says that the container is not paused: it may have heard late that it went on the
-   * time before. A container that stays paused would be worse than any error.
-   */
+  /** Tries again even if the engine says "not paused": that may be late news, and it must not stay paused. */
   async unpause(): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -132,10 +129,7 @@ export class Freezer {
   }
 }
 
-/**
- * Admits work in a container: commands start side by side, but not while the container is stopped for
- * work on its files, which is done alone. First come, first served, so nobody waits forever.
- */
+/** Lets commands run side by side, but work on a stopped container's files alone; first come first. */
 export class Gate {
   readonly #waiting: { readonly alone: boolean; readonly enter: () => void }[] = [];
   #inside = 0;

@@ -7,10 +7,7 @@ import { Frames } from "./wire.js";
 const LONGEST_ANSWER = 64 * 1024;
 const HELPER_MILLISECONDS = 30_000;
 
-/**
- * Runs a script of ours in a container and gives what it wrote to standard output. It runs with the rights of the
- * commands there and with their programs, so its answer is only as good as they are.
- */
+/** Runs a script in a container and returns its output, which is as trustworthy as the programs there. */
 export function runHelper(
   engine: Engine,
   container: string,
@@ -61,10 +58,7 @@ const PAUSED_ATTEMPTS = 20;
 const PAUSED_MILLISECONDS = 25;
 const REMOVE_ATTEMPTS = 10;
 
-/**
- * Asks the engine for something that it refuses because it takes the container for paused, which it is not: shortly after
- * a container was let go on, the news that it was paused may reach the engine, and only then the news that it goes on.
- */
+/** Repeats a request that the engine refuses because it has not heard of the unpause yet. */
 export async function untilUnpaused<Value>(ask: () => Promise<Value>): Promise<Value> {
   for (let attempt = 1; ; attempt++) {
     try {

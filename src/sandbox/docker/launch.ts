@@ -22,10 +22,7 @@ const MAKING_MILLISECONDS = 60_000;
 const LOOK_MILLISECONDS = 100;
 const USER_HINT = 'give a number instead: dockerSandbox({ user: "1000:1000" })';
 
-/**
- * Makes the container of a sandbox, fills its workspace and starts it, in this order: one that was started is complete.
- * The engine gives a name once, so anyone who comes second finds what the first one made.
- */
+/** Creates a container, fills its workspace, then starts it: a started one is complete. */
 export async function launch(
   engine: Engine,
   spec: SandboxSpec,
@@ -320,10 +317,7 @@ export type Owner = { readonly uid: number; readonly gid: number };
 
 const ROOT: Owner = Object.freeze({ uid: 0, gid: 0 });
 
-/**
- * The owner that an image's setting means: "", "node", "1000", "node:staff" or "1000:1000". Names are looked up in the
- * files of the image, as the engine does; undefined when they are not there.
- */
+/** The owner in an image's setting ("", "node", "1000:1000"), by the image's files; undefined if unknown. */
 export async function ownerOf(
   setting: string,
   read: (path: string) => Promise<string | undefined>,

@@ -4,16 +4,10 @@ import { printfText } from "../path.js";
 
 export const WORKSPACE = "/workspace";
 
-/**
- * The first process of a container. It waits, and while it waits it takes in what others leave behind; a plain `sleep`
- * would let dead processes pile up until no new one can start.
- */
+/** The first process of a container. It waits for orphans: with `sleep`, dead processes would pile up. */
 export const KEEPER = "trap 'exit 0' TERM; while :; do sleep 3600 & wait $!; done";
 
-/**
- * Starts a command: the directory, the size of its terminal, "text" or "words", then the text or the words. It first tells its number on standard
- * error, before anything that the command could write, or why it does not start.
- */
+/** Starts a command: directory, terminal size, "text" or "words", these. First prints its pid or the error. */
 const STARTER = [
   `directory=$(printf '%b.' "$1")`,
   `cd "\${directory%.}" 2>/dev/null || { echo "-directory" >&2; exit 0; }`,

@@ -79,10 +79,7 @@ export type ReadEntry = TarEntry & { readonly body: () => AsyncIterable<Buffer> 
 /** No name is this long; a header that claims to be longer is there to fill the memory. */
 const MAX_HEADER_BYTES = 1024 ** 2;
 
-/**
- * Reads an archive as it comes: ustar, with extended headers (pax), and GNU's long names and numbers. An archive that
- * ends without its end mark was cut off, and is an `ArchiveError`.
- */
+/** Reads ustar with pax headers and GNU's long names and numbers. Without an end mark: an `ArchiveError`. */
 export async function* readTar(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadEntry, void, void> {
   const bytes = new ByteReader(chunks, () => new ArchiveError("it ends before its end"));
   const shared = new Map<string, Buffer>();
@@ -196,10 +193,7 @@ function untilZero(bytes: Buffer): Buffer {
 /** The end mark of an archive. */
 export const TAR_END: Uint8Array = new Uint8Array(2 * BLOCK);
 
-/**
- * The header of an entry (`mtime` in seconds since 1970), with an extended one before it where a name is too long or a number too large for ustar. Its
- * body and `fillOf(size)` follow.
- */
+/** The header of an entry, with a pax header before it where needed. Its body and `fillOf(size)` follow. */
 export function tarHeader(entry: TarEntry & { readonly mtime: number }): Buffer {
   const { kind, size, uid, gid, mode, mtime } = entry;
   const name = kind === "directory" ? Buffer.concat([entry.name, Buffer.from("/")]) : entry.name;

@@ -6,25 +6,14 @@ import { bytesOfName, textOfName } from "../path.js";
 import type { Snapshot } from "../sandbox.js";
 import type { Trees } from "../trees.js";
 import { DEEPEST } from "../workspace/capture.js";
-import {
-  closeTree,
-  Deposit,
-  entriesOf,
-  type FileEntry,
-  isOpenTree,
-  type OpenTree,
-  openAt,
-  openTree,
-} from "../workspace/entries.js";
+import type { FileEntry, OpenTree } from "../workspace/entries.js";
+import { closeTree, Deposit, entriesOf, isOpenTree, openAt, openTree } from "../workspace/entries.js";
 import { Exclude } from "../workspace/exclude.js";
 import type { Owner } from "./launch.js";
 import { WORKSPACE } from "./script.js";
 import { fillOf, type ReadEntry, TAR_END, tarHeader } from "./tar.js";
 
-/**
- * The tree of an archive, kept in the blob space. Files are kept as they come, so that the longest workspace needs no
- * more memory than a few of its files.
- */
+/** The tree of an archive, kept in the blob space file by file, so memory does not grow with the archive. */
 export async function readTree(
   entries: AsyncIterable<ReadEntry>,
   trees: Trees,
@@ -173,10 +162,7 @@ export async function* writeTree({
   yield TAR_END;
 }
 
-/**
- * Whether a tree has links that lead out of the workspace. They are as good as others, since they are never followed from
- * outside; but engines refuse to unpack them unless they unpack into the root.
- */
+/** Whether a tree has links out of the workspace. Engines refuse to unpack these except at the root. */
 export async function leadsOut(tree: Digest | null, trees: Trees): Promise<boolean> {
   for await (const { path, entry } of entriesOf(trees, tree)) {
     if (entry.kind !== "link") continue;

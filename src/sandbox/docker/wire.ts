@@ -127,10 +127,7 @@ export type Piece = { readonly from: "stdout" | "stderr" | "engine"; readonly by
 const HEADER = 8;
 const SOURCES = ["stdout", "stdout", "stderr", "engine"] as const;
 
-/**
- * Takes the engine's stream apart: frames of a kind (one byte, three zeros), a length (four bytes, the highest first)
- * and that many bytes. They may be cut anywhere on the way, so a piece is handed on as soon as it is there.
- */
+/** Splits the engine's stream into frames: kind (one byte), three zeros, length (four bytes), bytes. */
 export class Frames {
   readonly #header: Buffer = Buffer.alloc(HEADER);
   /** How much of the header is there; a whole one means that a body is being read. */
@@ -173,10 +170,7 @@ export class Frames {
 
 const LONGEST = 4096;
 
-/**
- * The first line of a command, on standard error, before anything of its own: its number, or why it does not start. Where
- * it is missing, what came instead is what the engine has to say.
- */
+/** The first line of a command on standard error: its number, or why it does not start. */
 export class Handshake {
   /** The number of the command's first process, and of the session it leads. */
   pid: number | undefined;
@@ -191,10 +185,7 @@ export class Handshake {
     this.done = this.#line.promise;
   }
 
-  /**
-   * The command's own output in a piece. The two streams take different ways, so output may come before the
-   * line that was written before it: it is held back until then. A terminal has one stream for all.
-   */
+  /** The command's own output in a piece. Output that comes before the first line is held back until then. */
   take(piece: Piece, terminal: boolean): readonly Piece[] {
     if (this.pid !== undefined) return [piece];
     if (this.#isOver) return [];

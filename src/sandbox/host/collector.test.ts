@@ -55,6 +55,16 @@ describe("the output of a command", () => {
     );
   });
 
+  it("[H2] output that is read before the news of the start is told after it", async () => {
+    const collector = new Collector(100);
+    const told = all(collector);
+    collector.take("stdout", Buffer.from("early"));
+    await Promise.resolve();
+    collector.start();
+    collector.end(OK);
+    expect((await told).map(({ type }) => type)).toEqual(["start", "output", "exit"]);
+  });
+
   it("[H2] anyone who looks on, from whenever, sees all of it in order, the start first and the exit last", async () => {
     await fc.assert(
       fc.asyncProperty(writes, async (told) => {
@@ -84,10 +94,12 @@ describe("the output of a command", () => {
 
   it("[H3] input and output are copies", async () => {
     const collector = new Collector(100);
+    collector.start();
     const buffer = Buffer.from("abc");
     collector.take("stdout", buffer);
     buffer.fill("x");
     const events = collector[Symbol.asyncIterator]();
+    await events.next();
     const first = await events.next();
     if (first.done === true || first.value.type !== "output") throw new Error("no output");
     expect(text(first.value.bytes)).toBe("abc");

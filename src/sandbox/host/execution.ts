@@ -159,9 +159,8 @@ export function signalBox(name: string, signal: NodeJS.Signals): readonly number
 }
 
 /**
- * Ends everything that names a box, and all of a command if one is given; false if something is still there after three
- * seconds. A process that is being ended loses its variables a moment before it is over, so that those once found are
- * waited for by number and time of birth.
+ * Ends every process of a box, and of the command `leader`; false if one remains after three seconds. A dying
+ * process loses its variables first, so those found are waited for by pid and birth.
  */
 export async function endBox(name: string, leader?: number): Promise<boolean> {
   const end = performance.now() + 3000;

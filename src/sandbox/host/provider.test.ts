@@ -195,4 +195,27 @@ describe("the host as a sandbox", () => {
     execution.end();
     expect((await execution.result).outcome).toBe("killed");
   });
+
+  it("[H15] output is not lost while this process is busy as commands end", async () => {
+    const { sandbox } = await open();
+    // The first one's output is read while the second one ends, so that the end of the second is known before its output.
+    const first = sandbox.exec("sleep 0.2; echo first");
+    const second = sandbox.exec("sleep 0.8; echo second");
+    // The output of the first is read while the second ends: its end is known before its output.
+    const begun = first[Symbol.asyncIterator]();
+    await begun.next();
+    const read = begun.next().then(() => {
+      busy(700);
+      setImmediate(() => busy(200));
+    });
+    busy(400);
+    await read;
+    expect(Buffer.from((await second.result).stdout).toString()).toBe("second\n");
+  });
 });
+
+/** Lets no callback run for a while. */
+function busy(milliseconds: number): void {
+  const end = performance.now() + milliseconds;
+  while (performance.now() < end);
+}

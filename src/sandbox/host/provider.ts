@@ -24,9 +24,9 @@ export type HostOptions = {
 };
 
 /**
- * No sandbox at all, under its own name: commands run on this machine as the user who runs us, in a folder of their own, with
- * an environment that holds nothing of ours, and with limits of time and output. For machines that are themselves a
- * sandbox. The record says `isolation: "none"`. Nothing falls back to it.
+ * No isolation: commands run as the current user in a folder of their own, with limits of time and output and
+ * a clean environment. For machines that are themselves a sandbox. The record says `isolation: "none"`.
+ * Nothing falls back to it.
  */
 export function hostSandbox(options: HostOptions = {}): SandboxProvider {
   return new HostProvider(options);
@@ -64,8 +64,7 @@ class HostProvider extends OpeningProvider<HostSandbox> {
   }
 
   override async *list(): AsyncIterable<SandboxRef> {
-    const registry = await this.#registry.get();
-    for (const { ref, provider } of await registry.list())
+    for (const { ref, provider } of await (await this.#registry.get()).list())
       if (provider === this.name && ref !== undefined) yield ref;
   }
 
@@ -108,17 +107,15 @@ class HostProvider extends OpeningProvider<HostSandbox> {
       const environment = environmentOf(spec, options.secrets ?? {}, box);
       for (const folder of ["", "home", "tmp"]) await mkdir(join(box.directory, folder), { mode: 0o700 });
       const { exclude } = spec;
-      const limit = DEFAULT_LIMITS.disk;
       const workspace = await copiedWorkspace({
         folder: box.directory,
-        ...{ trees, tree, exclude, limit, signal },
+        ...{ trees, tree, exclude, limit: DEFAULT_LIMITS.disk, signal },
       });
       signal?.throwIfAborted();
       const identity = identityOf(this.name, spec, options);
       const create = (next: SandboxSpec, others: CreateOptions) => this.create(next, others);
-      const capabilities = CAPABILITIES;
       const sandbox = new HostSandbox({
-        ...{ identity, options, capabilities, create },
+        ...{ identity, options, capabilities: CAPABILITIES, create },
         ...{ workspace, environment, box, clean },
       });
       await box.update({ ref: sandbox.ref });
@@ -239,11 +236,7 @@ export type Environment = { readonly [name: string]: string };
 /** Variables of our own environment that commands may see: where programs are, and in which language they speak. */
 const INHERITED = /^(PATH|LANG|LANGUAGE|TZ|LC_[A-Z]+)$/;
 
-/**
- * The variables of commands: a few of ours, none that tells a secret by accident, then those of the spec. Home and
- * temporary files are in the box, so that they are removed with it. One variable names the box: by it, processes are found
- * that a command has left.
- */
+/** The variables of commands: some of ours without secrets, the spec's, and one that names the box. */
 export function environmentOf(spec: SandboxSpec, secrets: Environment, box: Box): Environment {
   const inherited = Object.entries(process.env).filter(
     ([name, value]) => INHERITED.test(name) && value !== undefined,

@@ -2,17 +2,13 @@ import type { Digest } from "../../session/index.js";
 import type { ExecResult } from "../sandbox.js";
 import { actionFor, type CheckedPolicy, delayAfter } from "./policy.js";
 
-/**
- * The state of a job, as a value: a step of it is a function from one state to the next that says what is to be started
- * and what to be ended. Nothing here runs, waits or looks at a clock.
- */
+/** The state of a job as a value. A step is a pure function to the next state, with what to start and end. */
 export type JobState = {
   readonly policy: CheckedPolicy;
   readonly indexes: readonly IndexState[];
   readonly isSuspended: boolean;
   /** Set once; nothing is started from then on. It is over when nothing is under way either. */
   readonly finish: Finish | null;
-  /** Failures that count. */
   readonly failures: number;
   readonly lost: number;
   /** Milliseconds that it was active, up to `since`; from there it has been again, if that is not null. */
@@ -98,7 +94,6 @@ export function begin(policy: CheckedPolicy, at: number): Turn {
   );
 }
 
-/** The attempt of an index has ended. */
 export function ended(before: JobState, { index, outcome, code }: Ended, at: number): Turn {
   const { state, stop } = overdue(before, at);
   const one = state.indexes[index];
@@ -323,7 +318,6 @@ export type JobStatus = {
   readonly succeeded: number;
   /** Attempts that failed and count. */
   readonly failed: number;
-  /** Attempts that were lost. */
   readonly lost: number;
   /** Attempts that are under way. */
   readonly active: number;

@@ -3,20 +3,8 @@ import type { Sandbox } from "../sandbox.js";
 import { type Clock, systemClock } from "../timer.js";
 import { Turns } from "../workspace/directory.js";
 import { Attempt, type JobSource, type JobTask, type Origin, originOf } from "./attempt.js";
-import {
-  begin,
-  cancel,
-  ended,
-  isOver,
-  type JobAttempt,
-  type JobState,
-  type JobStatus,
-  resume,
-  statusOf,
-  suspend,
-  type Turn,
-  tick,
-} from "./job-state.js";
+import type { JobAttempt, JobState, JobStatus, Turn } from "./job-state.js";
+import { begin, cancel, ended, isOver, resume, statusOf, suspend, tick } from "./job-state.js";
 import { checkPolicy, type JobPolicy, JobPolicyError } from "./policy.js";
 
 export type JobOptions = {

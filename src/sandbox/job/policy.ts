@@ -30,12 +30,8 @@ export type JobPolicy = {
   readonly activeDeadline?: number;
   /** The meaning of a failure with a certain code; the first rule that fits counts. */
   readonly onExit?: readonly ExitRule[];
-  /** Begins suspended. */
   readonly suspend?: boolean;
-  /**
-   * Milliseconds that the sandbox of each index's last attempt stays when the job has finished; then `onExpire` happens.
-   * Without it, each is destroyed when its attempt has ended.
-   */
+  /** Milliseconds that each index's last sandbox stays after the job; then `onExpire`. Default: none. */
   readonly ttlAfterFinished?: number;
   /** Whether it is deleted then, or stays until somebody destroys it. Default "delete". */
   readonly onExpire?: "delete" | "retain";

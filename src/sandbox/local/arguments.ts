@@ -20,7 +20,6 @@ const NODE = "/opt/node";
 
 export type Mounts = {
   readonly state: StateDirectory;
-  /** The workspace on the host. */
   readonly workspace: string;
   /** The folder of the pipes that output comes through. */
   readonly pipes: string;
@@ -28,10 +27,7 @@ export type Mounts = {
   readonly limits: Required<Limits>;
 };
 
-/**
- * The arguments of bubblewrap, except for file descriptors and the command. Nothing of the host is there but what this list
- * names, and everything that can be written to has a size.
- */
+/** The arguments of bubblewrap. Only this list exists inside, and everything writable has a size. */
 export function mountArguments({ state, workspace, pipes, spec, limits }: Mounts): readonly string[] {
   return [
     ...namespaceArguments(spec.network ?? { mode: "none" }),
@@ -130,10 +126,7 @@ function etc(state: StateDirectory, network: boolean): readonly string[] {
   ];
 }
 
-/**
- * Node, where it is not among the programs of the host. Only its binary and npm: the folder it was installed to may be
- * somebody's home.
- */
+/** Node where the host's programs lack it: only its binary and npm, as its folder may be a home. */
 function node(): readonly string[] {
   if (!nodeIsElsewhere()) return [];
   const binary = realpathSync(process.execPath);
@@ -149,7 +142,6 @@ function node(): readonly string[] {
   ];
 }
 
-/** Where Node is inside. */
 export function nodeInside(): string {
   return nodeIsElsewhere() ? `${NODE}/bin/node` : realpathSync(process.execPath);
 }
@@ -200,9 +192,8 @@ const SETTINGS = "sys";
 let masked: readonly string[] | undefined;
 
 /**
- * The parts of /proc that are hidden or read-only. Anyone who is root on the host owns its files and needs no power to write to
- * them, so for root everything is covered that its owner may write to; the processes' own entries are a matter of
- * whose they are. For others the modes are enough.
+ * The parts of /proc that are hidden or read-only. For root, everything that its owner may write to is
+ * covered; for others the modes suffice.
  */
 export function procArguments(): readonly string[] {
   masked ??= [

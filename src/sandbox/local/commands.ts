@@ -113,7 +113,6 @@ export class Commands {
     if (this.#running.size === 0) this.#supervisor?.hold(false);
   }
 
-  /** Sends a signal to the processes of a command. */
   async signal(process: number, signal: string): Promise<void> {
     const supervisor = this.#supervisor;
     if (supervisor === undefined) return;
@@ -156,10 +155,9 @@ function directoryOf(directory: string | undefined): string | undefined {
 }
 
 /**
- * The processes that belong to a command: its group, its descendants, and whatever is in a group or a session of
- * theirs (those of a shell with job control, of `timeout`, of a terminal). All numbers are those of the sandbox: they
- * are read from its own /proc, which nothing inside can replace. Looked at again, it also finds what was started between a
- * look and a signal, whose parents are gone by then.
+ * The processes of a command: its group, its descendants, and the groups and sessions of these (job control,
+ * `timeout`). Numbers are read from the sandbox's own /proc, which nothing inside can replace. A second look
+ * finds late children.
  */
 export class Family {
   readonly #first: number;

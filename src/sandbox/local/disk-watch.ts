@@ -12,9 +12,8 @@ const LOOK_MILLISECONDS = 200;
 const REST = 5;
 
 /**
- * Watches how much commands make a workspace grow. No file system here can be told to limit that for one directory, so
- * as long as a command runs, the free space of the disk is looked at; when it lost more than the command may use, the
- * workspace itself is measured, because others use the disk too.
+ * Watches how much commands make a workspace grow. No file system here limits one directory, so the free space of the
+ * disk is polled while a command runs; when it shrinks by more than the limit, the workspace itself is measured.
  */
 export class DiskWatch {
   readonly #path: string;

@@ -1,13 +1,7 @@
 import { closeSync, constants } from "node:fs";
 import { defined } from "../../util/index.js";
-import {
-  CommandExecution,
-  killedBy,
-  type Outcome,
-  outcomeOf,
-  type ProcessExit,
-  type Signal,
-} from "../execution.js";
+import type { Outcome, ProcessExit, Signal } from "../execution.js";
+import { CommandExecution, killedBy, outcomeOf } from "../execution.js";
 import type { ExecOptions } from "../sandbox.js";
 import type { Commands } from "./commands.js";
 import { Inlet, Outlet, type Slot } from "./pipes.js";

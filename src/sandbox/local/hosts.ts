@@ -38,10 +38,7 @@ type Rule = { readonly name: string; readonly below: boolean; readonly port: num
 const USUAL = [80, 443];
 export const LOCALHOST = "localhost";
 
-/**
- * Where "host:port" leads, or undefined if it is nothing that can be gone to. Numbers that are an address in other
- * spellings ("0x7f.1", "2130706433") are read as that address, as a resolver would.
- */
+/** Where "host:port" leads, or undefined. Other spellings of an address ("0x7f.1") mean that address. */
 export function targetOf(authority: string, usual?: number): Target | undefined {
   const found = /^(?:\[([0-9A-Fa-f:.]+)\]|([^[\]:/?#@\\%\s]{1,254}))(?::(\d{1,5}))?$/.exec(authority);
   if (found === null) return undefined;

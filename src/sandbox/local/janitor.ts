@@ -5,9 +5,8 @@ import { processStat } from "../proc.js";
 import { sealed } from "./launcher.js";
 
 /**
- * A small shell process beside this one that outlives it, by an instant: when this process ends, in whatever way, its
- * input ends, and it kills and removes every box it was told of. It has a session of its own, so that what is sent to our
- * group does not reach it, and if it is killed itself, another one is started.
+ * A small shell process that outlives this one by an instant: when its input ends, it kills and removes every
+ * box it was told of. It has its own session, so signals to our group miss it, and is restarted if killed.
  */
 export class Janitor {
   readonly #state: string;
@@ -98,10 +97,7 @@ export function startOf(pid: number): number {
 }
 
 /** Something of a sandbox that must not outlive us: processes, told by number and start, and control groups. */
-export type Belongings = {
-  readonly processes: readonly ProcessMark[];
-  readonly cgroups: readonly string[];
-};
+export type Belongings = { readonly processes: readonly ProcessMark[]; readonly cgroups: readonly string[] };
 
 /** A process of this machine. Its number alone may be another's by the time it is looked at. */
 export type ProcessMark = { readonly pid: number; readonly start: number };

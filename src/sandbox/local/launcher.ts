@@ -5,7 +5,6 @@ import { namesIn } from "../proc.js";
 
 /** The channels between us and a sandbox. Commands inherit none of them. */
 export const CHANNEL = {
-  /** Orders to process 1. */
   orders: 0,
   /** Reports of process 1 and the worker. */
   reports: 1,
@@ -13,9 +12,7 @@ export const CHANNEL = {
   complaints: 2,
   /** Bubblewrap's description of the sandbox. */
   status: 3,
-  /** Arguments of bubblewrap. */
   arguments: 4,
-  /** Orders to the worker. */
   worker: 5,
   /** The filter of system calls. */
   filter: 6,
@@ -23,10 +20,7 @@ export const CHANNEL = {
   launch: 7,
 } as const;
 
-/**
- * A shell that waits to become a sandbox. Starting a process and putting it into control groups takes longer than making
- * namespaces does, and can be done beforehand.
- */
+/** A shell that waits to become a sandbox: starting it and joining control groups is done beforehand. */
 export class Launcher {
   readonly #child: ChildProcess;
   readonly #ended: Promise<void>;
@@ -118,9 +112,8 @@ type Held = { ref?(): void; unref?(): void };
 type Stdio = "pipe" | "ignore" | "inherit" | number;
 
 /**
- * The descriptors that a process is started with, and no others: anyone who started us may have left descriptors open that every child of
- * ours would get as well (a terminal, a socket, a file of the host). Node closes its own, not those. In their places the
- * child gets a descriptor of nothing.
+ * The descriptors of a new process and no others. Node would pass on those that our own parent left open (a
+ * terminal, a socket); in their places the child gets a descriptor of nothing.
  */
 export function sealed(stdio: readonly Stdio[]): Stdio[] {
   const leaking = inherited().filter((descriptor) => descriptor >= stdio.length);

@@ -80,10 +80,7 @@ net.createServer({ allowHalfOpen: true }, (client) => {
 }).listen(Number(port), "127.0.0.1");
 `;
 
-/**
- * The variables that programs look for a proxy in. Programs inside are reached without it, unless one of the hosts is the
- * loopback of the host itself.
- */
+/** The variables that tell programs the proxy. Loopback bypasses it unless it is an allowed host. */
 export function proxyEnvironment(hosts: readonly string[]): { readonly [name: string]: string } {
   const proxy = `http://127.0.0.1:${PORT}`;
   const outside = hosts.some((pattern) => {

@@ -11,10 +11,7 @@ const AT_FIRST = 4;
 const MORE = 32;
 const MOST_HELD = 64;
 
-/**
- * The named pipes of a sandbox, made outside and seen read-only inside: a command can write into one, and cannot put
- * anything else in its place. They are used again once nobody holds them.
- */
+/** The named pipes of a sandbox: a command can write into one but not replace it. They are reused. */
 export class Pipes {
   readonly folder: string;
   readonly #free: Slot[] = [];
@@ -54,10 +51,7 @@ export class Pipes {
     else waiting(slot);
   }
 
-  /**
-   * Asks whether a slot may wait until nobody holds it, with our ends open. Not if many do: then it is given up,
-   * since whatever runs inside could have us open ever more. Those that may are given back by `give`.
-   */
+  /** Whether a slot may wait, with our ends open, until nobody holds it. Too many are given up. */
   mayWait(slot: Slot): boolean {
     if (this.#held.size < MOST_HELD) {
       this.#held.add(slot);
@@ -175,10 +169,7 @@ export class Outlet {
     return this.#ended;
   }
 
-  /**
-   * Takes what is in the pipe now, once the command is over. Whether that was all: as long as a process that it left
-   * behind holds the other end, more may come, and is read slowly.
-   */
+  /** Reads what is in the pipe after the command; false if a process that it left may still write more. */
   drain(): boolean {
     readSlowly(this.#socket);
     // One that is filled as fast as it is emptied has no end.

@@ -37,10 +37,7 @@ export type LocalOptions = {
   readonly onSweep?: (report: SweepReport) => void;
 };
 
-/**
- * Sandboxes of this machine, made with bubblewrap: namespaces of their own, no network, nothing of the host but its
- * programs, limits on everything. Where that cannot be had, nothing is run.
- */
+/** Sandboxes by bubblewrap: own namespaces, no network, the host's programs only, limits. */
 export function localSandbox(options: LocalOptions = {}): SandboxProvider {
   return new LocalProvider(options);
 }
@@ -266,9 +263,8 @@ class LocalSandbox extends WorkspaceSandbox {
   }
 
   /**
-   * Has everything stand still but process 1, which cannot be stopped and has nothing to do until it is told to go on. A
-   * process that is being forked may hear of it late, and then it would not hear that it should go on: unlike SIGSTOP,
-   * SIGCONT is not kept for those who are not there yet. So it is over when all of them have stopped.
+   * Stops everything but process 1, which cannot be stopped. SIGCONT is not kept for a process that is being
+   * forked, so this ends only when all have stopped.
    */
   async #stop(supervisor: Supervisor): Promise<void> {
     const until = performance.now() + STOP_MILLISECONDS;

@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer as createTcp, type Socket } fro
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { awaitForwarder, forwarderCommand, proxyEnvironment } from "./network.js";
 import { NetworkProxy, type ProxyOptions } from "./proxy.js";
 import { seccompFilter } from "./seccomp.js";
@@ -306,7 +307,7 @@ describe("the proxy", () => {
         const bytes = Buffer.from(parts.join(""), "latin1");
         await raw(socket, bytes.subarray(0, Math.max(0, bytes.length - cut)));
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
     expect((await ask(socket, `http://127.0.0.1:${port}/`)).status).toBe(200);
     expect(one.attempts.since().filter(({ allowed, host }) => allowed && host !== "127.0.0.1")).toEqual([]);

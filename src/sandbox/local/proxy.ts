@@ -19,10 +19,9 @@ export type ProxyOptions = {
 };
 
 /**
- * The only way out of a sandbox that may speak with some hosts: a proxy for HTTP (whole addresses, and CONNECT for
- * everything else) that runs on the host. It looks up a name once and connects to just the address that it has checked,
- * so that a name cannot mean another place a moment later; a redirect is a new request and is checked like any other.
- * Data of a CONNECT are not inspected.
+ * The only way out of a sandbox that may reach some hosts: an HTTP proxy on the host. It resolves a name once
+ * and connects to the checked address, so the name cannot change meaning; a redirect is checked anew. CONNECT
+ * data are not inspected.
  */
 export class NetworkProxy {
   readonly attempts: Attempts = new Attempts();

@@ -23,10 +23,7 @@ const MACHINES: ReadonlyMap<string, Machine> = new Map([
   ["arm64", { audit: 0xc00000b7, column: 1 }],
 ]);
 
-/**
- * The newest call we have looked at. Later ones do not exist inside, as on an older kernel, which every program copes
- * with. This also keeps out the x32 calls of x64, which are ordinary calls with a high bit set.
- */
+/** The newest call we know. Later ones do not exist inside, nor do the x32 calls of x64. */
 const NEWEST = 469;
 
 type Numbers = readonly [x64: number | null, arm64: number | null];
@@ -113,10 +110,7 @@ const NEW_TIME_NAMESPACE = 0x80;
 const SETUID = 0o4000;
 /** TIOCSTI, TIOCLINUX, TIOCSETD: a terminal must not be typed into, nor told to mean its bytes differently. */
 const TERMINAL_INPUT = [0x5412, 0x541c, 0x5423];
-/**
- * F_SETLEASE and F_NOTIFY. The owner of a file needs no privilege for a lease, and root on the host owns its programs:
- * a process that opens a leased one waits until the kernel breaks the lease. F_NOTIFY tells which files of a directory are used.
- */
+/** F_SETLEASE and F_NOTIFY: opening a leased file blocks, and root owns the host's programs. */
 const LEASES = [1024, 1026];
 
 function program({ audit, column }: Machine): readonly Instruction[] {
@@ -182,9 +176,8 @@ function values(argument: number, refused: readonly number[]): readonly Instruct
 }
 
 /**
- * Which sockets there are: between processes, of the internet (streams and datagrams of the usual protocols), and of the
- * kernel's routing tables, which programs read to list interfaces. Others reach past the network namespace (AF_VSOCK
- * speaks with the hypervisor) or into corners of the kernel that are seldom used (AF_ALG, AF_PACKET, SCTP).
+ * The allowed sockets: unix, internet (usual protocols), and routing tables, which list interfaces. Others
+ * reach past the network namespace (AF_VSOCK) or into rarely used kernel code (AF_ALG, AF_PACKET).
  */
 function family(): readonly Instruction[] {
   const [UNIX, INET, INET6, NETLINK, ROUTE] = [1, 2, 10, 16, 0];

@@ -45,7 +45,6 @@ export function equipment(environment: { readonly [name: string]: string }): str
 
 export type Order = {
   readonly number: number;
-  /** The names of its pipes. */
   readonly pipes: { readonly stdin?: string; readonly stdout: string; readonly stderr: string };
   readonly words: readonly string[];
   /** Inside; relative to the workspace. */
@@ -107,10 +106,7 @@ function variables(environment: { readonly [name: string]: string }): {
   return { exports: exported.length === 0 ? "" : `export ${exported.join(" ")}`, others };
 }
 
-/**
- * Shell commands that set the limits of one process and all it starts. Data instead of address space: programs
- * reserve addresses by the gigabyte, and Node does not even start under such a limit.
- */
+/** Shell commands that limit a process and its children: data, not address space, as Node reserves that. */
 export function ulimits(limits: Required<Limits>, pids: boolean): string {
   const kilobytes = (bytes: number) => Math.max(1, Math.floor(bytes / 1024));
   const seconds = Math.max(1, Math.ceil(limits.cpu / 1000));
@@ -138,10 +134,7 @@ const MANY_DEATHS = 1000;
 /** Bash does not mention these deaths: SIGINT, SIGPIPE and SIGTERM. */
 const UNMENTIONED = [130, 141, 143];
 
-/**
- * Reads the reports of a sandbox. Whatever runs in there may have found a way to write into them, so a line that is no
- * report is the end of all trust: `nonsense` is called, and nothing is read after it.
- */
+/** Reads the reports of a sandbox. A malformed line ends all trust: `nonsense` is called. */
 export class Reports {
   readonly #take: (report: Report) => void;
   readonly #nonsense: (line: string) => void;

@@ -42,10 +42,7 @@ const MOST = 4;
 
 type Kept = { readonly name: string; readonly spare: Promise<Spare>; readonly timer: NodeJS.Timeout };
 
-/**
- * Keeps spare sandboxes of the shape that was asked for last: making one takes several times as long as using it. One
- * usually, more while many are opened, none when nobody has opened any for a while.
- */
+/** Keeps spare sandboxes of the last shape, which take long to make. None after a pause. */
 export class SparePool {
   readonly #registry: Registry;
   readonly #groups: Groups | undefined;

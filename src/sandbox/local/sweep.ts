@@ -6,7 +6,6 @@ import { sweepWorkspaces } from "../workspace/frozen.js";
 import { lineOf, startCleaning } from "./janitor.js";
 import { isAbsent, type Registration, readRegistry } from "./registry.js";
 
-/** The result of a sweep. */
 export type SweepReport = {
   /** Sandboxes of processes that are gone, removed now; not those that another sweep removed at the same time. */
   readonly removed: readonly Swept[];

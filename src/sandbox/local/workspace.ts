@@ -32,7 +32,6 @@ export interface Workspace {
 }
 
 export type WorkspaceOptions = {
-  /** The folder of the sandbox. */
   readonly folder: string;
   readonly trees: Trees;
   readonly tree: Digest | null;
@@ -72,9 +71,8 @@ export async function copiedWorkspace(options: WorkspaceOptions): Promise<Worksp
 const AWKWARD = /[^A-Za-z0-9/._@+-]/;
 
 /**
- * A workspace that is a layer of its own over a checkout that others share: opening it costs a few milliseconds, however
- * many files there are, and what is changed is copied first. The mount exists only in the sandbox's view of the file
- * system and goes with it; the host sees it through process 1.
+ * A workspace as an overlay over a shared checkout: it opens in milliseconds, and changed files are copied
+ * first. The mount exists only inside the sandbox; the host sees it through process 1.
  */
 export async function overlaidWorkspace(
   options: WorkspaceOptions & { readonly tree: Digest; readonly shelf: string },

@@ -1,14 +1,6 @@
 import { setTimeout as wait } from "node:timers/promises";
-import {
-  type Digest,
-  type FactInput,
-  type Json,
-  type Placement,
-  RathError,
-  type SandboxState,
-  type Session,
-  sandboxView,
-} from "../../session/index.js";
+import type { Digest, FactInput, Json, Placement, SandboxState, Session } from "../../session/index.js";
+import { RathError, sandboxView } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import type { CreateOptions, MergedTree, Sandbox, SandboxSpec, Trees } from "../index.js";
@@ -21,7 +13,6 @@ export type SandboxPoolOptions = {
   readonly secret: (name: string) => string;
 };
 
-/** A fact about sandboxes and files. */
 type SandboxFact = Extract<FactInput, { readonly type: `${"sandbox" | "workspace"}-${string}` }>;
 
 type MergeFact = Extract<FactInput, { readonly type: "workspace-merge" }>;
@@ -35,12 +26,10 @@ type Call = {
   readonly signal: AbortSignal;
 };
 
-/** A sandbox that is open in this process. */
 type OpenSandbox = {
   readonly id: string;
   readonly incarnation: number;
   readonly sandbox: Sandbox;
-  /** The run that uses it. */
   run: string;
   tree: Digest | null;
   /** The session that used it last: a session from elsewhere must not see what it left outside of its files. */
@@ -58,10 +47,7 @@ export type SandboxLease = {
   readonly secrets: { readonly [name: string]: string };
 };
 
-/**
- * The sandboxes of a runtime: which of them belongs to which branch. A sandbox is opened when it is first used, from the
- * files that the session has; the record decides what those are, and a sandbox that has others is not used.
- */
+/** The sandboxes of a runtime by branch. Each opens at first use, from the session's files as recorded. */
 export class SandboxPool {
   readonly #options: SandboxPoolOptions;
   readonly #providers: Providers;
@@ -156,7 +142,6 @@ export class SandboxPool {
     live.busy = false;
   }
 
-  /** Destroys a sandbox. */
   drop({ live }: SandboxLease): Promise<void> {
     return this.#destroy([live]);
   }
@@ -174,10 +159,7 @@ export class SandboxPool {
     await this.#destroy([...this.#live].filter((live) => live.run === run && !isKept(live)));
   }
 
-  /**
-   * Brings the files of a module that ran inside a call back to the chain of the call. Conflicts are marked in the files, and
-   * a later step decides them.
-   */
+  /** Merges the files of a module that ran inside a call into the chain of the call. Conflicts are marked. */
   async join(base: Digest | null, ours: Digest | null, theirs: Digest): Promise<readonly MergeFact[]> {
     return ours === theirs ? [] : [(await joinFiles(await this.trees(), { base, ours, theirs })).fact];
   }

@@ -21,15 +21,8 @@ import type {
 import type { Capabilities, Limits, SandboxSpec } from "../spec.js";
 import { Turns } from "../workspace/directory.js";
 import { VirtualFiles } from "./files.js";
-import {
-  type Circumstances,
-  interpret,
-  loadShell,
-  remove,
-  type Shell,
-  type Surroundings,
-  type VirtualCommand,
-} from "./shell.js";
+import type { Circumstances, Shell, Surroundings, VirtualCommand } from "./shell.js";
+import { interpret, loadShell, remove } from "./shell.js";
 import { Keeper } from "./snapshot.js";
 import { type Directory, Space } from "./space.js";
 
@@ -40,10 +33,7 @@ export type VirtualOptions = {
   readonly now?: () => number;
 };
 
-/**
- * Sandboxes that need no operating system: the shell is just-bash, which interprets commands in this process, and the
- * files are in memory. For tests, documentation and Windows, and for agents that need files and text tools only.
- */
+/** Sandboxes without an operating system (just-bash, files in memory), for tests, docs and Windows. */
 export function virtualSandbox(options: VirtualOptions = {}): SandboxProvider {
   return new VirtualProvider(options);
 }
@@ -245,7 +235,6 @@ function wrongPath(path: string): string | undefined {
   }
 }
 
-/** The shell's result of a command. */
 export type ShellResult = {
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
@@ -260,10 +249,7 @@ type Runner = (circumstances: Circumstances) => Promise<ShellResult | { readonly
 /** How long the shell may take to stop. It stops between two commands, and the longest single one is short. */
 const STOP_MILLISECONDS = 2_000;
 
-/**
- * A command in a virtual sandbox. The shell takes all input at once and gives all output at once, so a command whose
- * input is open begins when that ends.
- */
+/** A command in a virtual sandbox. It begins when its input ends: the shell takes it all at once. */
 export class VirtualExecution extends CommandExecution {
   readonly #runner: Runner;
   readonly #milliseconds: number;

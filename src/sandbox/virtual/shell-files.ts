@@ -1,21 +1,9 @@
 import type { Limits } from "../spec.js";
-import {
-  appended,
-  type Directory,
-  type Edit,
-  entriesOf,
-  type FileNode,
-  file,
-  type Node,
-  type Space,
-  WORKSPACE,
-} from "./space.js";
+import type { Directory, Edit, FileNode, Node, Space } from "./space.js";
+import { appended, entriesOf, file, WORKSPACE } from "./space.js";
 import { type Change, copied, isFixed, moved, PathError, removed, walk, walkTo } from "./walk.js";
 
-/**
- * A space as the file system of one command. It has the shape that the shell asks for, follows links as a kernel does,
- * and holds the command to its quota. When the command is over it is closed: whatever goes on regardless changes nothing.
- */
+/** A space as the file system of one command, within its quota. Once closed, late writes change nothing. */
 export class ShellFiles {
   readonly #space: Space;
   readonly #quota: Quota;
@@ -227,7 +215,6 @@ export class ShellFiles {
   }
 }
 
-/** Makes the directories of a path that are missing. */
 function makeWay(edit: Edit, path: string): void {
   const wanted = path.split("/").filter((name) => name !== "");
   for (let length = 1; length <= wanted.length; length++) {

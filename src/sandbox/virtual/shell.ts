@@ -37,10 +37,7 @@ export async function loadShell(commands: readonly VirtualCommand[]): Promise<Sh
   return { Bash, system: systemOf(Bash, commands), version: versionOf(), isWatched: await canWatch(Bash) };
 }
 
-/**
- * The parts that report steps are loaded here, once: while a command runs under its guard, it would refuse itself to
- * load anything.
- */
+/** Loads the parts that report steps, once: a command under guard could not load them. */
 async function canWatch(Bash: JustBash["Bash"]): Promise<boolean> {
   try {
     const bash = new Bash({ coverage: { hit: () => {} }, defenseInDepth: false });
@@ -90,11 +87,7 @@ function systemOf(Bash: JustBash["Bash"], commands: readonly VirtualCommand[]): 
   };
   // It fills any file system that has these two.
   const empty = { mkdirSync: (path: string) => void at(path), writeFileSync: write };
-  new Bash({
-    fs: empty as never,
-    cwd: "/workspace",
-    customCommands: [...commands] as never,
-  });
+  new Bash({ fs: empty as never, cwd: "/workspace", customCommands: [...commands] as never });
   for (const path of ["/tmp", "/home", "/workspace"]) at(path);
   return root;
 }
@@ -129,11 +122,7 @@ type Context = {
   readonly origCommand?: (args: string[]) => Promise<Result>;
 };
 
-/**
- * The shell's own `rm` looks where a link leads before it removes the link: it takes one to a directory for a directory,
- * and one that leads nowhere for nothing, which `-f` then passes over in silence. So links are removed here, and the
- * rest is left to it.
- */
+/** Removes links itself, and leaves the rest to the shell's `rm`, which follows a link before removing it. */
 export const remove: VirtualCommand = {
   name: "rm",
   async execute(args: string[], context: object): Promise<Result> {
@@ -279,9 +268,8 @@ function isBinary(text: string): boolean {
 const now = performance.now.bind(performance);
 
 /**
- * Ends a program of the shell from within. It runs on our thread, so while it computes no timer goes off; but it tells of
- * every step that it takes (`hit`), and there the time is looked at. Its own loops look at `maxExecutionTimeMs`; those of
- * awk and sed do not.
+ * Ends a program of the shell from within. It computes on our thread, where no timer fires; so the time is checked at
+ * every step that it reports (`hit`). Its own loops check `maxExecutionTimeMs`; awk and sed do not.
  */
 export class Watch {
   readonly #end: number;

@@ -5,10 +5,7 @@ import { Deposit, totalsOf } from "../workspace/entries.js";
 import { Exclude } from "../workspace/exclude.js";
 import { type Content, type Directory, entriesOf, underOf } from "./space.js";
 
-/**
- * Keeps a frozen workspace as a tree. Directories in which nothing was changed keep their id and are not written again.
- * Of those, only the lists of names are read, once, to count what is in them.
- */
+/** Keeps a frozen workspace as a tree. Unchanged directories keep their id and are not rewritten. */
 export class Keeper {
   readonly #trees: Trees;
   readonly #read: (directory: Directory) => Promise<void>;

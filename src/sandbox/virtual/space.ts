@@ -38,7 +38,6 @@ export class Space {
     return this.#retrying(() => step(this.#root));
   }
 
-  /** Looks at the workspace. */
   seeWorkspace<Result>(step: (workspace: Directory) => Result): Promise<Result> {
     return this.#retrying(() => step(this.#workspace()));
   }
@@ -72,7 +71,6 @@ export class Space {
     return this.#outside.runInAsyncScope(() => this.#trees.bytes(stored));
   }
 
-  /** Reads a directory that was not read yet. */
   async read(directory: Directory): Promise<void> {
     const { digest } = directory;
     if (directory.entries !== undefined || digest === undefined) return;
@@ -125,7 +123,6 @@ export class Edit {
     this.#disown = disown;
   }
 
-  /** An empty directory. */
   directory(mode = 0o755): Directory {
     return new Directory(this.#owner, mode, this.now, new Map());
   }
@@ -195,20 +192,10 @@ export type FileNode = {
 
 export type LinkNode = { readonly kind: "link"; readonly target: string; readonly mtime: number };
 
-/**
- * The bytes of a file: here, or where trees are kept. Once they are kept they are not held here, so a sandbox
- * needs memory only for what was changed since its last snapshot.
- */
-export type Content = {
-  readonly size: number;
-  bytes?: Uint8Array;
-  stored?: StoredFile;
-};
+/** The bytes of a file, here or in the trees. Kept bytes are dropped here: memory holds only changes. */
+export type Content = { readonly size: number; bytes?: Uint8Array; stored?: StoredFile };
 
-/**
- * A directory. It is changed in place only by the space that owns it; everybody else makes a copy first. So a fork, a
- * copy or a snapshot of any size is a new owner, and costs nothing until something is changed.
- */
+/** A directory. Only the space that owns it changes it; others copy first, so a fork costs nothing. */
 export class Directory {
   readonly kind = "directory";
   readonly owner: object;
@@ -277,10 +264,7 @@ export function file(bytes: Uint8Array, mode: number, mtime: number): FileNode {
   return { kind: "file", mode, mtime, content: { size: bytes.length, bytes } };
 }
 
-/**
- * Content with more at its end. Where there is room behind the bytes and nobody has used it, they are not copied: who
- * appends line by line pays for the lines.
- */
+/** Appends without copying where unused room follows the bytes, so appends cost only their lines. */
 export function appended(bytes: Uint8Array, more: Uint8Array): Content {
   const size = bytes.length + more.length;
   const room = rooms.get(bytes.buffer);

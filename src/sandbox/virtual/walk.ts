@@ -35,10 +35,7 @@ const MOST_LINKS = 40;
 const LONGEST_NAME = 255;
 const LONGEST_PATH = 4096;
 
-/**
- * Follows a path as a kernel would, through links and `..`. The last name may be missing; one on the way may not.
- * Throws `Unread` where it comes to a directory that was not read yet.
- */
+/** Follows a path as a kernel does. Only its last name may be missing. Throws `Unread` where needed. */
 export function walk(root: Directory, path: string, operation: string, follow: boolean): Found {
   if (path.includes("\0")) throw new PathError("ENOENT", operation, path);
   if (path.length > LONGEST_PATH) throw new PathError("ENAMETOOLONG", operation, path);
@@ -105,10 +102,7 @@ export type Change = {
   readonly after: Node | undefined;
 };
 
-/**
- * The changes of a copy. A directory is not copied but put in a second place, where it stays the same until one of both
- * is changed; into one that is there, it is merged.
- */
+/** The changes of a copy. A directory is shared until one side changes, or merged into an existing one. */
 export function copied(
   root: Directory,
   source: string,
@@ -140,7 +134,6 @@ export function copied(
   return changes;
 }
 
-/** The changes of a move. */
 export function moved(root: Directory, source: string, target: string): readonly Change[] {
   const from = walkTo(root, source, "mv", false);
   const to = walk(root, target, "mv", false);

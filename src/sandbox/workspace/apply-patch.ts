@@ -45,8 +45,8 @@ export type PatchFailure = PatchMistake & {
 };
 
 /**
- * Applies a unified diff, as git or `diff -u` writes it: all of it or nothing. A hunk goes where its header says, or, when
- * the file has moved on, to the only other place where its lines stand; where there are several, or none, it fails.
+ * Applies a unified diff, all of it or nothing. A hunk goes where its header says, else to the only other
+ * place where its lines stand; otherwise it fails.
  */
 export async function applyPatch(
   files: PatchFiles,

@@ -9,15 +9,8 @@ import { codeOf, Directory, type Named, opened, Pace, unlisted } from "./directo
 import { totalsOf } from "./entries.js";
 import { Exclude } from "./exclude.js";
 import { type Found, Intake } from "./intake.js";
-import {
-  completed,
-  type Draft,
-  type DraftBelow,
-  type Row,
-  type Seen,
-  type Skipped,
-  StatCache,
-} from "./stat-cache.js";
+import type { Draft, DraftBelow, Row, Seen, Skipped } from "./stat-cache.js";
+import { completed, StatCache } from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
 
 export type CaptureOptions = {
@@ -31,9 +24,9 @@ export type CaptureOptions = {
 };
 
 /**
- * The tree of a directory of the host, kept in the blob space: files, modes, links, empty directories, whatever is
- * hidden or ignored elsewhere. Only what changed since the cache was filled is read. No link is followed; programs in the
- * directory meanwhile can make the tree a mixture of before and after, never of inside and outside.
+ * Captures a directory of the host as a tree: files, modes, links, empty and hidden directories. Reads only
+ * what changed since the cache was filled. No link is followed: concurrent changes can mix before and after,
+ * never inside and outside.
  */
 export function capture(root: string, trees: Trees, options: CaptureOptions): Promise<Snapshot> {
   const { cache } = options;
@@ -131,10 +124,8 @@ export type OverlayOptions = CaptureOptions & {
 };
 
 /**
- * The tree of a workspace that is an overlay over a checkout of `base`: only directories with changes are looked at, so
- * it costs what changed and not what is there. Entries that are not in the upper layer are unchanged; entries that the mount does not show
- * was deleted. That holds for a mount with `redirect_dir=nofollow`: else a renamed directory could pass for the one whose
- * name it took.
+ * Captures an overlay over a checkout of `base`, looking only at directories with changes. An entry that is not in the
+ * upper layer is unchanged; one that the mount does not show was deleted. The mount needs `redirect_dir=nofollow`.
  */
 export function captureOverlay(options: OverlayOptions): Promise<Snapshot> {
   const { cache, trees, merged, upper } = options;

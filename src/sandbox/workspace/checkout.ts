@@ -8,39 +8,25 @@ import { ATTEMPTS, codeOf, Directory, opened, Pace, removeEntry } from "./direct
 import { isSame } from "./entries.js";
 import { Exclude } from "./exclude.js";
 import { Placer } from "./placer.js";
-import {
-  completed,
-  type Draft,
-  type DraftBelow,
-  type Leaf,
-  type Row,
-  type Seen,
-  type StatCache,
-} from "./stat-cache.js";
+import type { Draft, DraftBelow, Leaf, Row, Seen, StatCache } from "./stat-cache.js";
+import { completed } from "./stat-cache.js";
 import { prepare, type Surveyed, survey } from "./survey.js";
 
 export type CheckoutOptions = {
   /** The known state of the directory; updated by this checkout. */
   readonly cache: StatCache;
-  /**
-   * The tree that the directory is, for certain: then only what differs from it is touched, and nothing else looked at.
-   * Not to be given after a checkout that was cut off.
-   */
+  /** The tree that the directory certainly holds: only differences are touched. */
   readonly from?: Digest | null;
   /** Whether nothing else can write here yet. Else the next capture reads again what is written now. */
   readonly alone?: boolean;
-  /**
-   * Where the same tree is checked out and nobody writes (see `frozen`): files are copied from there, which is quicker than
-   * reading them from the store, and shares their blocks where the file system can.
-   */
+  /** Another checkout of the tree that nobody writes to (see `frozen`): copying it is faster. */
   readonly like?: string;
   readonly signal?: AbortSignal;
 };
 
 /**
- * Makes a directory of the host what a tree says, in place, touching only what differs. Whatever was planted there is
- * removed and not followed. Excluded files stay, unless the directory that it is in goes. Cut off in
- * the middle, it leaves a directory that the next checkout puts right.
+ * Makes a directory match a tree, in place, touching only differences and following no link. Excluded files
+ * stay, unless their directory goes. The next checkout repairs an interrupted one.
  */
 export function checkout(
   root: string,

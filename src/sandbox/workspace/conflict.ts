@@ -1,22 +1,11 @@
-import {
-  type Digest,
-  type Json,
-  type PathChange,
-  RathError,
-  RecordError,
-  readTree,
-  type TreeEntry,
-  writeTree,
-} from "../../session/index.js";
+import type { Digest, Json, PathChange, TreeEntry } from "../../session/index.js";
+import { RathError, RecordError, readTree, writeTree } from "../../session/index.js";
 import { ConflictChoiceError, UnresolvedConflictsError } from "../error.js";
 import type { Side, Trees } from "../trees.js";
 import { Deposit, diffTrees, edited, entryAt, type TreeEdit, withoutEmptyDirectories } from "./entries.js";
 import type { MergedTree } from "./merge.js";
 
-/**
- * A path that two sides changed in ways that do not go together. Plain JSON, so that a fact can hold it. A side that has
- * nothing there is left out.
- */
+/** A path that two sides changed incompatibly, as plain JSON. A side without anything there is left out. */
 export type Conflict = {
   readonly path: string;
   readonly kind: ConflictKind;
@@ -47,13 +36,11 @@ const KINDS = [
   "link",
 ] as const;
 
-/** An entry as the side of a conflict. */
 export function sideOf(entry: TreeEntry): Side {
   const { name: _name, ...side } = entry;
   return side;
 }
 
-/** The side as an entry of a directory. */
 export function entryOf(side: Side, name: string): TreeEntry {
   return { ...side, name };
 }
@@ -124,10 +111,7 @@ export type ResolvedTree = {
   readonly choices: Json;
 };
 
-/**
- * The tree of a merge with its conflicts settled. Every conflict needs a choice, and every choice a conflict. To choose a
- * side of a directory whose mode is in conflict sets its mode: what is in it was merged.
- */
+/** The tree of a merge with every conflict settled by a choice. A directory's choice sets its mode only. */
 export async function resolveTree(
   trees: Trees,
   merged: Pick<MergedTree, "tree" | "conflicts" | "sides">,

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Digest, EMPTY_TREE, type PathChange, type TreeEntry } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import type { Trees } from "../trees.js";
 import { diffTrees, edited, entriesOf, entryAt, type TreeEdit, totalsOf } from "./entries.js";
 import { newTrees, type Space } from "./testing/space.js";
@@ -137,7 +138,7 @@ describe("what differs between trees", () => {
         expect(await diffTrees(trees, before, after)).toEqual(expected);
         expect(await diffTrees(trees, after, before)).toEqual(expected.map(turned));
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 });

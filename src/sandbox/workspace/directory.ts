@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
+import type { Dirent, Stats } from "node:fs";
 import {
   chmodSync,
   chownSync,
   closeSync,
   constants,
-  type Dirent,
   existsSync,
   fstatSync,
   lstatSync,
@@ -13,7 +13,6 @@ import {
   readdirSync,
   renameSync,
   rmdirSync,
-  type Stats,
   statSync,
   unlinkSync,
 } from "node:fs";
@@ -36,10 +35,7 @@ const DIRECTORY = HOLDS ? O_PATH | constants.O_DIRECTORY | constants.O_NOFOLLOW 
 export type Kind = "file" | "directory" | "link" | "other";
 export type Named = { readonly name: string; readonly kind: Kind | "unknown" };
 
-/**
- * A directory held open. Whatever happens to the path it was found by, its entries are those of this one directory, and
- * no link is followed on the way to them. Anyone who opens it closes it.
- */
+/** A directory held open: its entries stay those of this directory whatever happens to its path. Close it. */
 export class Directory {
   readonly #fd: number | undefined;
   /** The path through which its entries are reached. */
@@ -226,10 +222,7 @@ export function spareName(): string {
   return `.openrath-${randomBytes(9).toString("hex")}`;
 }
 
-/**
- * Removes an entry of a directory with all that is in it, without following a link anywhere. Nothing happens when it is
- * not there. A directory that someone goes on filling is a `FileError` in the end.
- */
+/** Removes an entry recursively, following no link. A directory that keeps being filled is a `FileError`. */
 export async function removeEntry(parent: Directory, name: string): Promise<void> {
   if (unlinked(parent, name)) return;
   const pace = new Pace();

@@ -1,12 +1,6 @@
 import { isUtf8 } from "node:buffer";
-import {
-  type Digest,
-  digestOf,
-  EMPTY_TREE,
-  type PathChange,
-  type Tree,
-  type TreeEntry,
-} from "../../session/index.js";
+import type { Digest, PathChange, Tree, TreeEntry } from "../../session/index.js";
+import { digestOf, EMPTY_TREE } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { PathRefusedError } from "../error.js";
 import { namesOf } from "../path.js";
@@ -84,10 +78,7 @@ export type FileEntry = TreeEntry & { readonly kind: "file" | "parts" };
 /** A new entry at a path; null removes the present one. */
 export type TreeEdit = { readonly path: string; readonly entry: Side | null };
 
-/**
- * A tree with some paths set and others taken away, one after the other. Directories on the way are made, in place of
- * what else is there; one that becomes empty stays.
- */
+/** A tree with paths set and removed, in order. Missing directories are made; empty ones stay. */
 export async function edited(trees: Trees, tree: Digest | null, edits: readonly TreeEdit[]): Promise<Digest> {
   const root = openTree(await trees.tree(tree));
   for (const { path, entry } of edits) {
@@ -175,9 +166,8 @@ export async function withoutEmptyDirectories(
 }
 
 /**
- * Which paths differ between two trees, sorted; null is the empty tree. Equal sub-trees are not looked into. Another
- * mode, and another kind of thing at the same path, is "modify". A directory is named when it is added or deleted
- * empty, and when its mode changes; else what is in it speaks for it.
+ * The paths that differ between two trees, sorted; null is the empty tree. A changed mode or kind is
+ * "modify". A directory is named only when it is added or deleted empty, or its mode changes.
  */
 export async function diffTrees(
   trees: Trees,

@@ -1,10 +1,9 @@
 import { fitsWildcards } from "../../util/index.js";
 
 /**
- * Which paths are left out of a tree. A pattern without a slash is a name at any depth (`node_modules`, `*.log`); one
- * with a slash is a path from the root of the workspace (`build/out`, `/dist`, `docs/*.pdf`). `*` and `?` stay within
- * a name, `**` is any number of directories. A slash at the end means directories only. An excluded directory is left out
- * with all that is in it.
+ * The paths left out of a tree. Without a slash, a pattern is a name at any depth (`node_modules`, `*.log`);
+ * with one, a path from the root (`build/out`, `/dist`). `*` and `?` stay within a name, `**` spans
+ * directories, and a slash at the end means directories only. An excluded directory is left out whole.
  */
 export class Exclude {
   readonly patterns: readonly string[];
@@ -38,7 +37,6 @@ function leads(parts: readonly string[], names: readonly string[]): boolean {
   return fitsWildcards(parts, names, (part) => part === "**", fits);
 }
 
-/** Whether a name fits a pattern. */
 function fits(pattern: string, name: string): boolean {
   return fitsWildcards(
     [...pattern],

@@ -1,14 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { mkdir, readdir } from "node:fs/promises";
-import {
-  type Digest,
-  EMPTY_TREE,
-  type PathChange,
-  RathError,
-  requireSession,
-  type Session,
-  type TreeEntry,
-} from "../../session/index.js";
+import type { Digest, PathChange, Session, TreeEntry } from "../../session/index.js";
+import { EMPTY_TREE, RathError, requireSession } from "../../session/index.js";
 import { FileError, PathRefusedError, UnmergedFilesError } from "../error.js";
 import { Lazy } from "../lazy.js";
 import { bytesOfName } from "../path.js";
@@ -47,10 +40,7 @@ export interface WorkspaceFiles {
   whoChanged(path: string, options?: Omit<WhoChangedOptions, "trees">): Promise<readonly ChangedBy[]>;
 }
 
-/**
- * The files of any session. A session that never had any has an empty workspace. Where branches came together whose files
- * do not, asking for them is an `UnmergedFilesError` that names the paths.
- */
+/** The files of any session (maybe none). Branches with unmerged files are an `UnmergedFilesError`. */
 export function filesAt(session: Session, blobs: BlobSpace | Trees): WorkspaceFiles {
   return new FilesAt(requireSession(session, "filesAt"), blobs instanceof Trees ? blobs : new Trees(blobs));
 }

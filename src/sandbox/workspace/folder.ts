@@ -22,8 +22,8 @@ import {
 const FILE_MODE = 0o644;
 
 /**
- * The files of a directory of the host, for a workspace in which anything may be running: every step of a path is taken
- * from a directory that is held open, no link is followed, and a file is replaced, never written through.
+ * The files of a host directory in which anything may run: each step is taken from an open directory, no link
+ * is followed, and files are replaced, not written through.
  */
 export class Folder implements SandboxFiles {
   readonly #root: string;

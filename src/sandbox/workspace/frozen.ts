@@ -22,9 +22,8 @@ export type FrozenOptions = {
 const KEEP = { count: 16, bytes: 8 * 1024 ** 3 };
 
 /**
- * A tree checked out under a directory of the host, once, for all processes that ask for it. It is whole or not there: it is
- * made elsewhere and moved. Checkouts from before the last start of the machine are not used, since a power cut can leave
- * files without their bytes.
+ * A tree checked out once for all processes. It is made elsewhere and moved, so it is whole. Checkouts from
+ * before the last boot are not used, since a power cut can lose bytes.
  */
 export async function frozen(
   cacheDirectory: string,
@@ -58,9 +57,9 @@ const PATIENCE_MS = 30_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * The directory of checkouts that processes share. `trees/<id>` are the checkouts, `sizes/<id>` says how large each is
- * and by its time when it was used last. A process that uses one, or is about to remove one, has a file `use/<id>/<owner>` or
- * `going/<id>/<owner>`; those of the dead count for nothing. In `new/<owner>` something is made or removed.
+ * The shared checkouts: `trees/<id>`, and `sizes/<id>` with the size, touched at each use. A process that
+ * uses or removes one has a file `use/<id>/<owner>` or `going/<id>/<owner>`; dead owners do not count. Work
+ * in progress is in `new/<owner>`.
  */
 export class FrozenShelf {
   readonly #path: string;
@@ -243,10 +242,8 @@ function unlessMissing(error: unknown): undefined {
 const HOUR_MS = 60 * 60 * 1000;
 
 /**
- * Removes what processes that died while they made something for workspaces have left in a state directory: checkouts
- * that were to be frozen, attempts at a mount, drafts of copies of `/etc`. Drafts of living processes stay; of those
- * that nobody can tell, what is older than an hour goes. No link is followed, and what cannot be removed stays. The answer
- * is what was removed, as paths in the directory.
+ * Removes what dead processes left in a state directory: unfinished checkouts, attempted mounts, drafts of
+ * `/etc`. Drafts without a known owner go after an hour. Follows no link and returns the removed paths.
  */
 export async function sweepWorkspaces(root: string): Promise<readonly string[]> {
   const removed: string[] = [];

@@ -7,16 +7,8 @@ import { ConflictedExportError, GitError } from "../error.js";
 import { bytesOfName } from "../path.js";
 import type { Trees } from "../trees.js";
 import { diffTrees } from "./entries.js";
-import {
-  commitOf,
-  isRefusedByGit,
-  type Repository,
-  type RunningGit,
-  readerOf,
-  repositoryAt,
-  runGit,
-  startGit,
-} from "./git.js";
+import type { Repository, RunningGit } from "./git.js";
+import { commitOf, isRefusedByGit, readerOf, repositoryAt, runGit, startGit } from "./git.js";
 import { quoted } from "./patch.js";
 import type { Leaf } from "./stat-cache.js";
 import type { Step } from "./step.js";
@@ -45,10 +37,8 @@ export type ExportedGit = {
 };
 
 /**
- * Writes steps of a session into a repository, a commit for each, on a branch of its own; the repository is made (without
- * a work tree) where it is missing. The work tree, the index and all other branches stay as they are. The same steps
- * give the same commits, so doing it again changes nothing. Conflicts are not exported: a merge that was decided
- * is one commit, and one that was not is a `ConflictedExportError`.
+ * Writes steps of a session as commits on a branch of its own, in a bare repository if none is there. Nothing else of
+ * the repository changes, and the same steps give the same commits. Unresolved conflicts are a `ConflictedExportError`.
  */
 export async function exportGit(
   trees: Trees,
@@ -171,10 +161,7 @@ export class FastImport {
     return lost.sort((one, other) => (one.path < other.path ? -1 : 1));
   }
 
-  /**
-   * Writes a step as a commit after the last one, and answers with its id. `before` is the tree of the last one. A first
-   * step may come after a commit of others (`onto`), and is that commit when it changes nothing.
-   */
+  /** Writes a step as a commit after the last one; a first step may follow a commit of others (`onto`). */
   async commit(
     step: Step,
     after: { before: Digest | undefined; onto: string | undefined; author: GitAuthor | undefined },

@@ -7,21 +7,12 @@ import { GitError } from "../error.js";
 import { textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees } from "../trees.js";
 import { closeTree, Deposit, type OpenTree, openAt, openTree } from "./entries.js";
-import {
-  commitOf,
-  type GitOptions,
-  isRefusedByGit,
-  type Repository,
-  readerOf,
-  repositoryAt,
-  runGit,
-  startGit,
-} from "./git.js";
+import type { GitOptions, Repository } from "./git.js";
+import { commitOf, isRefusedByGit, readerOf, repositoryAt, runGit, startGit } from "./git.js";
 import { quoted } from "./patch.js";
 
 export type ImportedGit = {
   readonly tree: Digest;
-  /** The id of the commit. */
   readonly commit: string;
   readonly files: number;
   readonly bytes: number;
@@ -31,10 +22,7 @@ export type ImportedGit = {
 
 const LONGEST_TARGET = 4096;
 
-/**
- * Takes the files of a commit in a repository of this machine into a tree, as git keeps them: without filters, without
- * line ends being changed. Nothing in the repository is run, whatever its configuration says.
- */
+/** Imports the files of a commit as git keeps them, without filters. Nothing in the repository is run. */
 export async function importGit(
   trees: Trees,
   repository: string,

@@ -10,10 +10,7 @@ import { GitError, GitUnavailableError } from "../error.js";
 const WALL_MS = 10 * 60_000;
 const STDERR_BYTES = 16_384;
 
-/**
- * A repository may come from anybody, and its configuration can name programs. Nothing of it is run: no hooks, no filters,
- * no watchers, no pagers, no helpers, and objects that are not here are not fetched.
- */
+/** Keeps a repository's configuration from running anything: hooks, filters, pagers, helpers, fetches. */
 const SETTINGS = {
   "core.hooksPath": devNull,
   "core.fsmonitor": "false",
@@ -108,7 +105,6 @@ export async function runGit(
 /** A repository on this machine. */
 export type Repository = {
   readonly path: string;
-  /** Its git directory. */
   readonly directory: string;
   /** Where its objects are, also those of a work tree beside the main one. */
   readonly objects: string;
@@ -159,10 +155,7 @@ function missing(directory: string | undefined, error: Error): Error {
 /** Characters that some file systems pass over in a name. */
 const PASSED_OVER = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 
-/**
- * Whether git would refuse a name on some system: `.git` in any case, as it is called in short on Windows, or with what
- * Windows and macOS pass over.
- */
+/** Whether git refuses a name on some system: `.git` in any case, or its aliases on Windows and macOS. */
 export function isRefusedByGit(name: string): boolean {
   const plain = name
     .replace(PASSED_OVER, "")
@@ -171,7 +164,6 @@ export function isRefusedByGit(name: string): boolean {
   return plain === ".git" || plain === "git~1";
 }
 
-/** Reads what git writes. */
 export function readerOf({ child }: RunningGit): ByteReader {
   return new ByteReader(child.stdout, () => new GitError("read from git", "it ended in the middle"));
 }

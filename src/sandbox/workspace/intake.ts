@@ -1,12 +1,5 @@
-import {
-  closeSync,
-  fstatSync,
-  openSync,
-  read as readLater,
-  readlinkSync,
-  readSync,
-  type Stats,
-} from "node:fs";
+import type { Stats } from "node:fs";
+import { closeSync, fstatSync, openSync, read as readLater, readlinkSync, readSync } from "node:fs";
 import { promisify } from "node:util";
 import { type Digest, digestOf } from "../../session/index.js";
 import { SnapshotLimitError } from "../error.js";
@@ -56,10 +49,7 @@ export class Intake {
     this.#limit = limit;
   }
 
-  /**
-   * Looks at an entry, and reads it if it is a file that is not what it was `before`. It may change into something else
-   * at any moment: then it is looked at again.
-   */
+  /** Looks at an entry and reads a file that changed since `before`. If it changes meanwhile, looks again. */
   async look(
     directory: Directory,
     way: readonly string[],

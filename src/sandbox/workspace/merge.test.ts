@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Digest, digestOf, EMPTY_TREE, type Json, type TreeEntry } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { MissingFileError } from "../error.js";
 import { PIECE_BYTES, Trees } from "../trees.js";
 import { conflictsOf } from "./conflict.js";
@@ -333,7 +334,7 @@ describe("laws of merging trees", () => {
         if (one.conflicts.length === 0) expect(other.tree).toBe(one.tree);
         expect(one.paths).toEqual(await diffTrees(trees, ours, one.tree));
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 
@@ -362,7 +363,7 @@ describe("laws of merging trees", () => {
             expect(problem(was, mine, yours, now), path).toBeUndefined();
           }
       }),
-      { numRuns: 500 },
+      { numRuns: campaign(1_000) },
     );
   });
 

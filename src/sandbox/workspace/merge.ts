@@ -7,10 +7,7 @@ import { mergeText } from "./text-merge.js";
 /** The trees of a merge: what the sides have in common, and what each made of it. null is a workspace without files. */
 export type MergeSides = Three<Digest | null>;
 
-/**
- * The outcome of a merge. A path in conflict holds the text with markers where both sides are text, and otherwise what ours
- * has, or the side that has something.
- */
+/** The outcome of a merge. A conflicting text has markers; otherwise ours stays, or the side that exists. */
 export type MergedTree = {
   readonly tree: Digest;
   /** The changes from ours to the merged tree. */
@@ -20,9 +17,8 @@ export type MergedTree = {
 };
 
 /**
- * A three-way merge of trees. A change of one side is taken, an equal change of both is taken once, texts are merged
- * line by line, and what does not go together is a conflict: nothing that a side changed is lost in silence. Directories
- * that are equal are not read.
+ * A three-way merge of trees, text line by line. A change of one side, or the same change of both, is taken;
+ * anything else is a conflict. Equal directories are not read.
  */
 export async function mergeTrees(trees: Trees, sides: MergeSides): Promise<MergedTree> {
   const merge = new TreeMerge(trees);

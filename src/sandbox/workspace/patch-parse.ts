@@ -29,10 +29,7 @@ export type HunkLine = { readonly sign: " " | "-" | "+"; readonly text: string }
 /** A line of a patch that is not what a patch looks like, or does not fit. */
 export type PatchMistake = { readonly line: number; readonly why: string };
 
-/**
- * Reads a unified diff, as git or `diff -u` writes it; text around the files is ignored. With `recount`, the
- * numbers of lines in the headers of hunks are not believed.
- */
+/** Reads a unified diff, ignoring text around it. `recount` distrusts the line counts in hunk headers. */
 export function parsePatch(
   patch: string | Uint8Array,
   options: { readonly recount?: boolean } = {},

@@ -230,7 +230,7 @@ describe("patches", () => {
         expect(await files(trees, outcome.tree)).toEqual(await files(trees, now));
         expect(outcome.tree).toBe(now);
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 });

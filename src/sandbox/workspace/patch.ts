@@ -13,11 +13,7 @@ export type PatchOptions = {
   readonly context?: number;
 };
 
-/**
- * The difference of two trees, as text that `git apply` takes: files and links that are new, changed or gone, and
- * modes. Of files that are not text, or longer than a piece, it only says that they differ; directories without files
- * are not in it.
- */
+/** The difference of two trees as `git apply` takes it. Binary or long files are only said to differ. */
 export async function patchOf(
   trees: Trees,
   before: Digest | null,

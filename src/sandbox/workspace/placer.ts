@@ -19,17 +19,8 @@ import { digestOf } from "../../session/index.js";
 import { FileError } from "../error.js";
 import { bytesOfName, textOfName } from "../path.js";
 import { PIECE_BYTES, type Trees, ZERO_PIECE } from "../trees.js";
-import {
-  ATTEMPTS,
-  belong,
-  CREATE_FLAGS,
-  codeOf,
-  type Directory,
-  type Pace,
-  READ_FLAGS,
-  removeEntry,
-  spareName,
-} from "./directory.js";
+import type { Directory, Pace } from "./directory.js";
+import { ATTEMPTS, belong, CREATE_FLAGS, codeOf, READ_FLAGS, removeEntry, spareName } from "./directory.js";
 import { read } from "./intake.js";
 import type { Leaf } from "./stat-cache.js";
 
@@ -49,10 +40,7 @@ export class Placer {
     this.#owner = owner;
   }
 
-  /**
-   * The system's description of a leaf that exists, its mode corrected; undefined when something else is there. A
-   * file that has another name elsewhere is something else: what is done to it would be done there too.
-   */
+  /** The stats of a leaf that exists, its mode corrected; undefined for a file with other hard links too. */
   async kept(directory: Directory, leaf: Leaf, there: Stats): Promise<Stats | undefined> {
     if (leaf.kind === "link") {
       const isSame = there.isSymbolicLink() && targetOf(directory, leaf.name) === leaf.target;
@@ -79,10 +67,7 @@ export class Placer {
     }
   }
 
-  /**
-   * Puts a leaf where something else is, or (`isFree`) nothing. The old entry is replaced, and never written to.
-   * undefined when what is there in the end is not certain to be it.
-   */
+  /** Replaces an entry with a leaf, never writing into it. Undefined when the result is not certain. */
   async place(
     directory: Directory,
     leaf: Leaf,

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { ConflictChoiceError, UnresolvedConflictsError } from "../error.js";
 import type { Trees } from "../trees.js";
 import { type Choices, resolveTree, sideOf } from "./conflict.js";
@@ -148,7 +149,7 @@ describe("resolving conflicts", () => {
           }
         }
       }),
-      { numRuns: 200 },
+      { numRuns: campaign(400) },
     );
   });
 });

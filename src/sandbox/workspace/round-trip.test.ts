@@ -2,6 +2,7 @@ import { appendFileSync, chmodSync, renameSync, rmSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Digest } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { type BlobSpace, Trees } from "../trees.js";
 import { capture } from "./capture.js";
 import { checkout } from "./checkout.js";
@@ -85,7 +86,7 @@ describe("trees and directories", () => {
           rmSync(branch.root, { recursive: true });
         }
       }),
-      { numRuns: 150 },
+      { numRuns: campaign(300) },
     );
   });
 });

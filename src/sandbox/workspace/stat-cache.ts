@@ -44,7 +44,6 @@ export type Leaf = Exclude<TreeEntry, { kind: "tree" }>;
 export type Skipped = { readonly name: string; readonly why: string };
 export type Below = { readonly mode: number; readonly seen: Seen };
 
-/** A directory as it was seen. */
 export class Seen {
   /** The device it is on, and with it all entries but mount points. */
   readonly device: number;
@@ -138,20 +137,14 @@ function isStamped(stamps: Float64Array, row: number, stats: Stats): boolean {
 const TICK_MS = 20;
 const SECONDS_MS = 2_000;
 
-/**
- * Whether something could be changed after this time and keep this stamp. The time of change is what counts: no program can
- * set it. A time without a fraction may come from a file system that counts in seconds.
- */
+/** Whether a later change could leave the same stamp. A time without a fraction may be in whole seconds. */
 function isFresh(stamps: Float64Array, row: number, since: number): boolean {
   const changed = stamps[row * STAMP + 2] as number;
   // Also true for NaN.
   return !(changed < since - (changed % 1000 === 0 ? SECONDS_MS : TICK_MS));
 }
 
-/**
- * A directory that is about to be known. Uncertain parts are left out: the stats of a leaf that must be read
- * again next time, those of the directory when it must be listed again.
- */
+/** A directory about to be known. Stats are left out where the leaf or the list must be read again. */
 export type Draft = {
   /** The state before. Without `looked`, only the directories below differ from it. */
   readonly before: Seen | undefined;

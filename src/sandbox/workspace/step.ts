@@ -1,15 +1,14 @@
-import {
-  type Digest,
-  type Fact,
-  type FactId,
-  type FactType,
-  goesOnFrom,
-  type Json,
-  type PathChange,
-  type Principal,
-  type Session,
-  Withheld,
+import type {
+  Digest,
+  Fact,
+  FactId,
+  FactType,
+  Json,
+  PathChange,
+  Principal,
+  Session,
 } from "../../session/index.js";
+import { goesOnFrom, Withheld } from "../../session/index.js";
 import { namesOf } from "../path.js";
 import type { Trees } from "../trees.js";
 import { conflictsOf } from "./conflict.js";
@@ -29,11 +28,7 @@ export type Step = {
 
 const SUBJECT = 72;
 
-/**
- * The steps that made the files of a session, oldest first: what was imported, changed, merged and resolved on the way that
- * was taken. Where branches came together, that is the side that was adopted, or ours; the changes of the others are
- * one step, the merge.
- */
+/** The steps that made a session's files, oldest first. A merge follows the adopted side, else ours. */
 export function stepsOf(session: Session): readonly Step[] {
   const way = wayTo(session);
   const calls = new Map<FactId, Fact>();
@@ -44,7 +39,7 @@ export function stepsOf(session: Session): readonly Step[] {
     const { fact } = node;
     if (fact.type === "tool-call" || fact.type === "step-call") calls.set(node.id, fact);
     const { tree: after } = node.files;
-    if (after === null || (after === tree && !isWorkspaceFact(fact))) continue;
+    if (after === null || (after === tree && !fact.type.startsWith("workspace-"))) continue;
     tree = after;
     const { conflicts: open } = node;
     // Most sessions have none, and need not be gone through for them.
@@ -79,10 +74,6 @@ function wayTo(session: Session): readonly Session[] {
   const way: Session[] = [];
   for (let node: Session | undefined = session; node !== undefined; node = goesOnFrom(node)) way.push(node);
   return way.reverse();
-}
-
-function isWorkspaceFact(fact: Fact): boolean {
-  return fact.type.startsWith("workspace-");
 }
 
 /** A step in words: a subject, and details where there are any. */
@@ -146,7 +137,6 @@ function textOf(content: unknown): string | undefined {
   return typeof content === "string" && content !== "" ? content : undefined;
 }
 
-/** A fact that changed a path. */
 export type ChangedBy = {
   readonly id: FactId;
   readonly type: FactType;
@@ -164,10 +154,7 @@ export type WhoChangedOptions = {
   readonly limit?: number;
 };
 
-/**
- * Which facts changed a path, or anything below it, newest first. Branches count that were merged, and not those whose
- * files were left aside.
- */
+/** The facts that changed a path or anything below it, newest first, including merged branches. */
 export async function whoChanged(
   session: Session,
   path: string,
@@ -201,8 +188,8 @@ function newest(open: Session[]): Session {
   return open.splice(best, 1)[0] as Session;
 }
 
-/** The parents whose files are in the files of a session. */
-function takenParents(session: Session): readonly Session[] {
+/** The parents whose files a session goes on with, the likeliest first. */
+export function takenParents(session: Session): readonly Session[] {
   const { fact, parents } = session;
   if (fact.type === "branch-merge" && fact.adopt === "both") return parents;
   const taken = goesOnFrom(session);

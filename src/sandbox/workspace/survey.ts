@@ -18,9 +18,8 @@ export type Surveyed = {
 };
 
 /**
- * Which of the directories that were seen do not look the same now. Nothing is opened, and paths are used as they are:
- * anyone who plays tricks with links meanwhile can make a directory look changed, which only means that it is read, through
- * directories held open.
+ * The known directories that look different now. Paths are used as they are: a link trick can only make a
+ * directory look changed, and then it is read safely.
  */
 export async function survey(cache: StatCache, root: string, signal?: AbortSignal): Promise<Surveyed> {
   const places = placesOf(cache, root);
@@ -42,11 +41,10 @@ export async function survey(cache: StatCache, root: string, signal?: AbortSigna
 /** Tells the threads that share the next look what there is to look at, while nobody waits for it. */
 export async function prepare(cache: StatCache, root: string): Promise<void> {
   if (!isLarge(cache)) return;
-  const places = placesOf(cache, root);
   await shared(
     cache,
     root,
-    places.filter(({ seen }) => seen.certain),
+    placesOf(cache, root).filter(({ seen }) => seen.certain),
     "keep",
   );
 }
@@ -81,9 +79,8 @@ const PATIENCE_MS = 30_000;
 const IDLE_MS = 60_000;
 
 /**
- * Threads that look at directories, each at those it was told of. They know no more than paths and stamps, and answer
- * with what looks different; all of them keep in step with the cache of each workspace by being told what is new. Without
- * them (one processor, a thread that failed) the answer is undefined and the look is taken here.
+ * Has threads compare directories with their stamps. They keep in step with each cache by being told what is
+ * new. Undefined without threads (one processor, or one failed).
  */
 export async function shared(
   cache: StatCache,
@@ -235,10 +232,7 @@ class Surveyor {
   }
 }
 
-/**
- * Whether a directory and its leaves have the stamps that they were seen with. It goes to the threads as text, so it
- * uses nothing from around it: five numbers make a stamp.
- */
+/** Whether a directory and its leaves have their stamps (five numbers). Sent to threads as text. */
 export function looksSame(
   lstat: (path: string, options: { throwIfNoEntry: false }) => Stats | undefined,
   path: string,

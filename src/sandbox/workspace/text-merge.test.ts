@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { campaign } from "../../session/testing/campaign.js";
 import { mergeText } from "./text-merge.js";
 
 const markers = (ours: string, base: string, theirs: string, end = "\n"): string =>
@@ -101,7 +102,7 @@ describe("merging texts", () => {
             if (!base.split("\n").includes(one))
               expect(merged.text.split("\n").map(bare)).toContain(bare(one));
       }),
-      { numRuns: 500 },
+      { numRuns: campaign(1_000) },
     );
   });
 });

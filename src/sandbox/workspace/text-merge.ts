@@ -1,5 +1,6 @@
 import { diffArrays } from "diff";
 import { diff3MergeRegions } from "node-diff3";
+import { isSameList } from "../../util/index.js";
 
 export type MergedText = {
   readonly text: string;
@@ -13,9 +14,8 @@ const MOST_LINES = 500_000;
 const MOST_STEPS = 2e8;
 
 /**
- * Merges two texts that come from the same one. A change of one side is taken; a change of both is taken when they
- * agree and stands between markers otherwise, theirs below ours and the common origin in between. Lines keep their ends,
- * whatever they are: a line that only got another end is a changed line. Without a base, both sides wrote anew.
+ * Merges two texts with a common base. A change of one side is taken; of both, when they agree, else it
+ * stands between markers with the base in the middle. Line ends are kept.
  */
 export function mergeText(base: string | undefined, ours: string, theirs: string): MergedText {
   const text = new MergeWriter(ours.includes("\r\n") && !/(^|[^\r])\n/.test(ours) ? "\r\n" : "\n");
@@ -68,13 +68,13 @@ function placesIn(base: readonly string[], side: readonly string[]): Int32Array 
 }
 
 function mergePlace(base: string[], ours: string[], theirs: string[], text: MergeWriter): void {
-  if (same(ours, theirs) || same(base, theirs)) text.take(ours);
-  else if (same(base, ours)) text.take(theirs);
+  if (isSameList(ours, theirs) || isSameList(base, theirs)) text.take(ours);
+  else if (isSameList(base, ours)) text.take(theirs);
   else if (steps(base, ours) + steps(base, theirs) > MOST_STEPS) text.conflict(ours, base, theirs);
   else
     for (const region of diff3MergeRegions(ours, base, theirs)) {
       if (region.stable) text.take(region.bufferContent);
-      else if (same(region.aContent, region.bContent)) text.take(region.aContent);
+      else if (isSameList(region.aContent, region.bContent)) text.take(region.aContent);
       else text.conflict(region.aContent, region.oContent, region.bContent);
     }
 }
@@ -86,10 +86,6 @@ function steps(base: readonly string[], side: readonly string[]): number {
   let pairs = 0;
   for (const line of side) pairs += counts.get(line) ?? 0;
   return pairs * Math.min(base.length, side.length);
-}
-
-function same(one: readonly string[], other: readonly string[]): boolean {
-  return one.length === other.length && one.every((line, place) => line === other[place]);
 }
 
 /** How many characters all texts have in common at the start and at the end, in whole lines. */
@@ -172,9 +168,8 @@ export function linesOf(text: string): string[] {
 }
 
 /**
- * The changes between two lists of lines, in order, with at least one common line between two changes. The fewest edits
- * where that can be found in time; else lines that both have once hold the texts together, and what lies between two of
- * them and still differs too much is one change.
+ * The changes between two lists of lines, in order: the fewest edits where these are found in time; else
+ * lines that both have once hold the texts together.
  */
 export function changedLines(before: readonly string[], after: readonly string[]): readonly LineChange[] {
   const whole = { at: 0, count: before.length, newAt: 0, newCount: after.length };
