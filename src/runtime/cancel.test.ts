@@ -454,3 +454,34 @@ describe("a cancelled write", () => {
     expect((await rath.replay("n", module, { mode: "verify" })).id).toBe(error.session?.id);
   });
 });
+
+it("[C4] is recorded in the name of its sender", async () => {
+  const rath = rathOf({ store: await storeOf() });
+  const hold = gate();
+  const module = moduleOf("m", (session) =>
+    perform(session, new World().step("deep", { give: () => hold.passed })),
+  );
+  const cancels: unknown[] = [];
+  rath.observe((one) => {
+    if (one.kind === "fact" && one.session.fact.type === "run-cancel") cancels.push(one.session.fact);
+  });
+  const stops = {
+    name: () => rath.cancel("name", "enough", "user:ada"),
+    signal: (stop: AbortController) => stop.abort(Object.assign(new Error("enough"), { by: "user:ada" })),
+    nobody: (stop: AbortController) => stop.abort(Object.assign(new Error("enough"), { by: "somebody" })),
+  };
+  for (const [name, stop] of Object.entries(stops)) {
+    const controller = new AbortController();
+    const begun = new Promise((resolve) => rath.observe({ fact: resolve }));
+    const running = rath.run(module, rath.start("go"), { name, signal: controller.signal });
+    await begun;
+    stop(controller);
+    await expect(running).rejects.toBeInstanceOf(CancelledError);
+  }
+  expect(cancels).toMatchObject([
+    { by: "user:ada", why: "enough" },
+    { by: "user:ada", why: "enough" },
+    { by: "runtime", why: "enough" },
+  ]);
+  expect(() => rath.cancel("name", "enough", "ada" as never)).toThrow("not a principal");
+});

@@ -78,8 +78,8 @@ describe("who is asked", () => {
     expect(await asked(rath)).toEqual([[["user:ada", "user:bob"], false]]);
     await expect(rath.approve("n", { by: "user:eve" })).rejects.toMatchObject({
       code: "answer-refused",
-      message: expect.stringContaining("Cannot answer: it is not for user:eve to say."),
-      hint: "it is for user:ada or user:bob",
+      message: expect.stringContaining("Cannot answer: user:eve is not among those who may answer."),
+      hint: "who may answer: user:ada or user:bob",
     });
     // Whoever of them answers first decides.
     await rath.reject("n", { by: "user:bob", why: "not now" });
@@ -99,7 +99,7 @@ describe("who is asked", () => {
       { name: "n" },
     );
     await expect(rath.approve("n", { by: "agent:payer" })).rejects.toMatchObject({
-      message: expect.stringContaining("Cannot answer: agent:payer wants to do it, and cannot agree to it."),
+      message: expect.stringContaining("Cannot answer: agent:payer made the request, and cannot approve it."),
     });
     await rath.reject("n", { by: "agent:payer" });
   });
@@ -192,7 +192,7 @@ describe("a slip", () => {
     const module = payment(new World(), THREE);
     await rath.run(module, rath.start("go"), { name: "n" });
     await expect(rath.approve("n", { by: "user:eve" })).rejects.toMatchObject({
-      hint: "it is for user:ada or user:bob or user:cy",
+      hint: "who may answer: user:ada or user:bob or user:cy",
     });
   });
 });
@@ -601,4 +601,50 @@ describe("agreement and crashes", () => {
       }
     },
   );
+});
+
+describe("a session that was made of one that waits", () => {
+  const TO_ADA: Terms = { from: ["user:ada"] };
+
+  it("[H16] stands alone when it is a fork: nothing reaches the other run by its name", async () => {
+    const [rath, world] = [rathOf(), new World()];
+    const module = payment(world, TO_ADA);
+    const waiting = await rath.run(module, rath.start("go"), { name: "n" });
+    await rath.save(waiting.fork("aside"), "fork");
+    const digest = only(await rath.pending("n")).digest as string;
+    expect((await rath.pending("fork")).map((one) => one.digest)).toContain(digest);
+    await expect(rath.approve("fork", { by: "user:ada", digest })).rejects.toMatchObject({
+      code: "answer-refused",
+    });
+    for (const mode of ["resume", "replay", "what-if"] as const)
+      await expect(rath.replay("fork", module, { mode })).rejects.toMatchObject({ code: "not-a-run" });
+    await expect(rath.turn(module, "fork", "and now")).rejects.toMatchObject({ code: "work-pending" });
+    expect((await rath.pending("n")).map(({ answered }) => answered)).toEqual([false]);
+    expect((await rath.load("n")).id).toBe(waiting.id);
+    await rath.approve("n", { by: "user:ada", digest });
+    expect((await rath.resume("n", module)).fact.type).toBe("run-end");
+    expect(world.calls).toEqual(["pay"]);
+    // A fork of what has ended goes on in a run of its own.
+    await rath.save((await rath.load("n")).fork("after"), "on");
+    await expect(rath.resume("on", module)).rejects.toMatchObject({ code: "not-a-run" });
+    const second = moduleOf("second", (session) => Promise.resolve(session.say("more")));
+    expect((await rath.turn(second, "on", "go on")).fact.type).toBe("run-end");
+  });
+
+  it("[H17] keeps the name when it was saved there: the run is not resumed over it", async () => {
+    const [rath, world] = [rathOf(), new World()];
+    const module = payment(world, TO_ADA);
+    const waiting = await rath.run(module, rath.start("go"), { name: "n" });
+    const noted = await rath.save(waiting.append({ type: "note", kind: "ticket", value: 7 }), "n");
+    await rath.approve("n", { by: "user:ada", digest: only(await rath.pending("n")).digest as string });
+    for (const go of [() => rath.resume("n", module), () => rath.turn(module, "n", "and now")])
+      await expect(go()).rejects.toMatchObject({ code: "name-conflict", data: { actual: noted.id } });
+    expect((await rath.load("n")).id).toBe(noted.id);
+    // The hint: the facts get another name.
+    const store = await rath.store();
+    await store.point("another", noted.id);
+    await store.forget("n");
+    expect((await rath.resume(waiting.id, module)).fact.type).toBe("run-end");
+    expect(world.calls).toEqual(["pay"]);
+  });
 });

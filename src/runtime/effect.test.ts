@@ -252,7 +252,7 @@ describe("a write in doubt", () => {
     const other = rathOf({ store: url });
     await expect(other.settle("n", { by: "user:ada", decision: "again" })).rejects.toMatchObject({
       code: "answer-refused",
-      message: expect.stringContaining("at work"),
+      message: expect.stringContaining("still runs"),
     });
     hold.open();
     expect((await running).fact.type).toBe("run-end");

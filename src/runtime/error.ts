@@ -92,6 +92,9 @@ export class RunClosedError extends RathError {
   }
 }
 
+/** Why a run stops whose process ends, or whose lease another process holds: it is not over, and may be resumed. */
+export const GIVEN_UP = "the run was given up";
+
 /** Stopped on purpose: by the caller's signal, by the winner of a race, by a sibling that failed. */
 export class CancelledError extends RathError {
   /** Where the run ended, when all of it was cancelled. */
@@ -105,6 +108,11 @@ export class CancelledError extends RathError {
     });
     this.session = session;
   }
+}
+
+/** Whether the work that a signal stops may be taken up again: its run was given up here, not cancelled. */
+export function isGivenUp({ reason }: AbortSignal): boolean {
+  return reason instanceof CancelledError && Object(reason.data).why === GIVEN_UP;
 }
 
 /** The next call would exceed a budget, so it was not made. */
@@ -124,6 +132,20 @@ export class BudgetError extends RathError {
       { hint: "raise the budget, or go on from error.session", data: stop },
     );
     this.session = session;
+  }
+}
+
+/** A budget limits money, and the model has no price: nothing could be counted, so the call was not made. */
+export class UnpricedModelError extends RathError {
+  constructor(model: string, allowed: number) {
+    super(
+      "price-unknown",
+      `The budget of ${allowed} money does not allow a call to ${JSON.stringify(model)}: its price is not known.`,
+      {
+        hint: `give its price in dollars per million tokens: openRath({ prices: { ${JSON.stringify(model)}: { input: 1, output: 2 } } })`,
+        data: { model, allowed },
+      },
+    );
   }
 }
 

@@ -1,4 +1,5 @@
 import { isPrincipal, RathError } from "../session/index.js";
+import { nameFlaw, type Store } from "../store/index.js";
 import { isObject, showValue, unknownOption } from "../util/index.js";
 import type { Module } from "./module.js";
 import type { Budget } from "./request/request.js";
@@ -51,16 +52,16 @@ export function requireMode(mode: string): void {
     );
 }
 
-/** Where the runtime keeps what is its own. */
-const RESERVED = /^(run|answer|standing)\//;
-
-export function requireFreeName(name: string | undefined, use: string): void {
-  if (name !== undefined && RESERVED.test(name))
-    throw new RefusedError(
-      use,
-      `names that begin with "run/", "answer/" and "standing/" are the runtime's own`,
-      `choose another: ${JSON.stringify(name.replace(RESERVED, "$1s/"))}`,
-    );
+/** Refuses a name that no new session can have. A session that is there already can go on under a name like `NAME~3`. */
+export async function requireNewName(
+  name: string | undefined,
+  use: string,
+  open: () => Promise<Store>,
+): Promise<void> {
+  const flaw = typeof name === "string" ? nameFlaw(name) : undefined;
+  if (flaw === undefined) return;
+  if (!flaw.own && (await (await open()).head(name as string)) !== undefined) return;
+  throw new RefusedError(use, flaw.reason, flaw.hint);
 }
 
 /** Policies decide by the principal: a name that nobody can have would match no rule. */

@@ -236,6 +236,15 @@ describe("closing", () => {
     await expect(own.load("n")).rejects.toMatchObject({ code: "runtime-closed" });
   });
 
+  it("[H2] closed twice at the same time, both wait until it is closed", async () => {
+    const rath = openRath({ store: "memory:" });
+    const opened = await rath.store();
+    const first = rath.close();
+    await rath.close();
+    await expect(opened.names()).rejects.toMatchObject({ code: "store-closed" });
+    await first;
+  });
+
   it("[H2] the lease is given back: the next resume need not wait for it", async () => {
     const store = await storeOf();
     const world = new World();
@@ -657,14 +666,41 @@ describe("what makes no sense", () => {
   it("[H7] names that the runtime keeps for itself are refused", async () => {
     const rath = rathOf();
     const module = moduleOf("m", async (session) => session);
-    for (const name of ["run/x", "answer/x/y"])
-      await expect(rath.run(module, rath.start("go"), { name })).rejects.toMatchObject({
-        code: "run-refused",
-      });
+    for (const name of ["run/x", "answer/x/y", "standing/x", ".x"]) {
+      const refused = { code: "run-refused", message: expect.stringContaining("the runtime's own") };
+      await expect(rath.run(module, rath.start("go"), { name })).rejects.toMatchObject(refused);
+      await expect(rath.turn(module, name, "go")).rejects.toMatchObject(refused);
+      await expect(rath.save(rath.start("go"), name)).rejects.toMatchObject(refused);
+    }
     await rath.run(module, rath.start("go"), { name: "runs/x" });
     await expect(rath.replay("runs/x", module, { mode: "what-if", name: "run/y" })).rejects.toMatchObject({
       code: "run-refused",
     });
+  });
+
+  it("[H22] a new session has no name that is a place in another one, and one that has it goes on", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const module = moduleOf("m", async (session) => session);
+    const refused = { code: "run-refused", message: expect.stringContaining("a place in another session") };
+    for (const [name, other] of [
+      ["x~3", "x-3"],
+      ["x~", "x"],
+      ["x@side", "x-side"],
+      ["ada@example.com", "ada-example.com"],
+    ] as const) {
+      const hint = `choose another name: ${JSON.stringify(other)}`;
+      await expect(rath.run(module, rath.start("go"), { name })).rejects.toMatchObject({ ...refused, hint });
+      await expect(rath.turn(module, name, "go")).rejects.toMatchObject(refused);
+      await expect(rath.stream(module, rath.start("go"), { name }).result).rejects.toMatchObject(refused);
+      await expect(rath.save(rath.start("go"), name)).rejects.toMatchObject(refused);
+    }
+    expect(await store.names()).toEqual([]);
+    for (const name of ["x~y", "@x", "~3", "x@"]) await rath.turn(module, name, "go");
+    await store.save(rath.start("go"), { name: "old@side" });
+    await rath.turn(module, "old@side", "on");
+    await rath.run(module, await rath.load("old@side"), { name: "old@side" });
+    expect(await rath.load("old@side")).toMatchObject({ fact: { type: "run-end" } });
   });
 
   it("[H7] an error whose data JSON has no words for still ends the run, with what can be said of it", async () => {

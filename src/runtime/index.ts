@@ -6,13 +6,15 @@ export {
   DescentError,
   DivergenceError,
   failureOf,
+  isGivenUp,
   NotARunError,
   RunFailedError,
   splitFailure,
   TapeEndedError,
   VerificationError,
 } from "./error.js";
-export { budgetFault, RefusedError } from "./given.js";
+export { budgetFault, RefusedError, requireKnown, requireModule } from "./given.js";
+export { loadedForReplay } from "./loading.js";
 export { type Description, describe, digestOfModule, type Module } from "./module.js";
 export {
   forward,
@@ -29,7 +31,7 @@ export {
 export { type Awaited, detailsOf, mayAnswer, type Sender } from "./people/awaited.js";
 export { jsonValidator } from "./people/json-schema.js";
 export type { GivenApproval } from "./people/standing.js";
-export { openRath, type Rath } from "./rath.js";
+export { openRath, type Rath, runsOf } from "./rath.js";
 export type { RathOptions } from "./rath-options.js";
 export type { Attempt, Budget, Outcome, Request, Retry, Spend } from "./request/request.js";
 export { isRetryable } from "./request/retry.js";
@@ -43,4 +45,4 @@ export { isAboutTheRecord, type Status, statusIn, statusOf } from "./status.js";
 export type { RunEvent } from "./stream/event.js";
 export type { RunStream } from "./stream/stream.js";
 export { EventTeller } from "./stream/teller.js";
-export { nameOf, type Recorded, recordedRun, unfinishedRuns } from "./tape/recorded.js";
+export { factAt, nameOf, type Recorded, recordedRun, unfinishedRuns, wakeTimeOf } from "./tape/recorded.js";

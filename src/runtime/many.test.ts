@@ -13,7 +13,7 @@ describe("by the thousand", () => {
     const world = new World();
     const module = moduleOf("m", async (session) => {
       await Promise.all(
-        Array.from({ length: 3_000 }, (_, place) =>
+        Array.from({ length: 2_000 }, (_, place) =>
           perform(session.fork(`branch ${place}`), world.step(`s${place}`)),
         ),
       );
@@ -22,7 +22,7 @@ describe("by the thousand", () => {
     const rath = rathOf({ store });
     const ended = await rath.run(module, rath.start("go"), { name: "n" });
     expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(ended.id);
-    expect(world.calls.length).toBe(3_000);
+    expect(world.calls.length).toBe(2_000);
   });
 
   it("[H9] modules inside each other replay to the same id", async () => {
@@ -32,9 +32,9 @@ describe("by the thousand", () => {
         left === 0 ? perform(session, new World().step("s")) : inside(left - 1).forward(session),
       );
     const rath = rathOf({ store });
-    const ended = await rath.run(inside(4_000), rath.start("go"), { name: "n" });
-    expect(all(ended, "module-exit").length).toBe(4_000);
-    expect((await blind(store).replay("n", inside(4_000), { mode: "verify" })).id).toBe(ended.id);
+    const ended = await rath.run(inside(2_000), rath.start("go"), { name: "n" });
+    expect(all(ended, "module-exit").length).toBe(2_000);
+    expect((await blind(store).replay("n", inside(2_000), { mode: "verify" })).id).toBe(ended.id);
   });
 
   it("[H9] modules that all contain each other have a digest, which any of them changes", () => {

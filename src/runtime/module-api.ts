@@ -29,11 +29,11 @@ export async function forward(
 }
 
 /** Does one thing in the world: request, effect, outcome. Resolves with the session that ends in the outcome. */
-export async function perform<Type extends RequestType>(
+export function perform<Type extends RequestType>(
   session: Session,
   request: Request<Type>,
 ): Promise<Performed<Type>> {
-  return (await performAll(session, [request])) as Performed<Type>;
+  return performAll(session, [request]) as Promise<Performed<Type>>;
 }
 
 /**
@@ -42,7 +42,8 @@ export async function perform<Type extends RequestType>(
  */
 export async function performAll(session: Session, requests: readonly Request[]): Promise<Session> {
   const scope = scopeOf(session, "perform an effect");
-  return scope.run.perform(scope, session, requests);
+  // Awaited here: to return the promise of another takes two turns more.
+  return await scope.run.perform(scope, session, requests);
 }
 
 /** Waits for a person, a signal or a timer. The run is suspended as soon as nothing else is left to do. */

@@ -21,7 +21,7 @@ export type Description = {
   readonly parts?: { readonly [name: string]: Description };
 };
 
-/** The tree of a module. A module that contains itself is described once; further in, only by name. */
+/** Describes a module and its parts as a tree. A module that contains itself is described once, and by name further inside. */
 export function describe(module: Module): Description {
   return describeIn(module, []);
 }

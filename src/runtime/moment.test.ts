@@ -147,6 +147,56 @@ describe("somebody else acts in between", () => {
 });
 
 describe("a cancellation", () => {
+  it("[C1] that comes while the run takes its lease is recorded before the body begins, and replays", async () => {
+    const store = await storeOf();
+    const world = new World();
+    const arrived = gate();
+    const may = gate();
+    const module = moduleOf("m", (session) => perform(session, world.step("a")));
+    const rath = rathOf({
+      store: slow(store, {
+        lease: () => {
+          arrived.open();
+          return may.passed;
+        },
+      }),
+    });
+    const running = rath.run(module, rath.start("go"), { name: "n" }).catch((thrown: unknown) => thrown);
+    await arrived.passed;
+    expect(rath.cancel("n", "too early")).toBe(true);
+    await new Promise(setImmediate);
+    may.open();
+    const error = await running;
+    expect(error).toMatchObject({ code: "cancelled", data: { why: "too early" } });
+    expect(world.calls).toEqual([]);
+    const { session } = error as CancelledError;
+    expect(all(session as Session, "run-cancel")).toHaveLength(1);
+    expect((await blind(store).replay("n", module, { mode: "verify" })).id).toBe(session?.id);
+  });
+
+  it("[C1] that comes while the run writes its suspension finds no run, and the run can be resumed", async () => {
+    const store = await storeOf();
+    const arrived = gate();
+    const may = gate();
+    const module = moduleOf("m", awaitGo);
+    const rath = rathOf({
+      store: slow(store, {
+        save: async (session: Session) => {
+          if (session.fact.type !== "run-suspend") return;
+          arrived.open();
+          await may.passed;
+        },
+      }),
+    });
+    const running = rath.run(module, rath.start("go"), { name: "n" });
+    await arrived.passed;
+    expect(rath.cancel("n")).toBe(false);
+    may.open();
+    expect((await running).fact.type).toBe("run-suspend");
+    await rath.signal("n", "go", 1, "user:ada");
+    expect((await rath.resume("n", module)).fact.type).toBe("run-end");
+  });
+
   it("[C1] that comes while a write is only being noted keeps it from beginning", async () => {
     const store = await storeOf();
     const world = new World();

@@ -50,6 +50,20 @@ describe("a module used as a tool", () => {
     expect(world.calls.sort()).toEqual(["a", "b", "x"]);
   });
 
+  it("[T8] one that gives no session is a failure, and the run goes on and replays", async () => {
+    const store = await storeOf();
+    const rath = rathOf({ store });
+    const world = new World();
+    const nothing = { name: "nothing", forward: async () => undefined } as never;
+    const module = moduleOf("m", async (session) =>
+      perform(await perform(session, inside("sub", nothing)), world.step("on")),
+    );
+    const ended = await rath.run(module, rath.start("go"));
+    expect(only(made(ended, "tool-failure")).fact).toMatchObject({ error: { code: "not-a-session" } });
+    expect(world.calls).toEqual(["on"]);
+    expect((await blind(store).replay(ended.id, module, { mode: "verify" })).id).toBe(ended.id);
+  });
+
   it("[T8] one that fails is an outcome that keeps its evidence", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });

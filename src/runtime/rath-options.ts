@@ -10,9 +10,9 @@ import type { Mode, Prices } from "./run/options.js";
 import type { ServiceOptions } from "./services.js";
 
 export type RathOptions = ServiceOptions & {
-  /** Where sessions are kept: a store, or the URL of one. Default: the store of the command `rath`, `.rath/rath.db`. */
+  /** The store of the sessions, or its URL. Default: the store of the command `rath`, `.rath/rath.db`. */
   readonly store?: Store | string;
-  /** The prices of models, for budgets in money: replaces their listed prices. */
+  /** The prices of models, for budgets in money: replaces their listed prices. A model without a price is refused under such a budget. */
   readonly prices?: Prices;
   /** The budget of each run, unless the run has its own. */
   readonly budget?: Budget;
@@ -45,8 +45,8 @@ export type RunSettings = {
 
 export type ReplaySettings = {
   /**
-   * "replay" (the default) ends where the record does; "verify" also demands the same id; "resume" goes on where it
-   * ends; "what-if" goes on where it says something else too, in a run of its own.
+   * "replay" (the default) ends with the record; "verify" also requires the same id; "resume" continues live at the end
+   * of the record; "what-if" also continues live where the program differs, in a new run.
    */
   readonly mode?: Mode;
   /** The name of a what-if. */
@@ -56,8 +56,12 @@ export type ReplaySettings = {
    * program has come to it.
    */
   readonly until?: string;
-  /** Begins a what-if after this fact of the run: what came before is taken over, and what came after is done anew. */
+  /** Starts a what-if after this fact of the run: the earlier part is reused, and the later part runs again. */
   readonly from?: string;
+  /** The principal who starts a what-if: "user:ada". The what-if runs on behalf of those who started the run. */
+  readonly by?: Principal;
+  /** Decides beside the policies of the runtime about what a what-if does anew. */
+  readonly policy?: Policy;
   readonly signal?: AbortSignal;
 };
 
@@ -75,7 +79,7 @@ export function policiesOf(given: Policy | readonly Policy[] | undefined): reado
 }
 
 export const RUN_SETTINGS = optionNames<RunSettings>()("by name budget signal");
-export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name until from signal");
+export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name until from by policy signal");
 /** A misspelt limit or secret would be ignored. */
 export const RATH_OPTIONS = optionNames<RathOptions>()(
   "store prices budget policy sandboxes secrets durability clock random uuid patience",

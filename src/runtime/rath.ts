@@ -11,7 +11,9 @@ import {
 } from "../session/index.js";
 import { findSession, type LoadOptions, openStore, type Store } from "../store/index.js";
 import { NotOpenError } from "./error.js";
-import { RefusedError, requireBudget, requireKnown } from "./given.js";
+import { importFiles } from "./files.js";
+import { requireBudget, requireKnown, requireNewName } from "./given.js";
+import { requireOpenable } from "./loading.js";
 import type { Module } from "./module.js";
 import type { Awaited } from "./people/awaited.js";
 import {
@@ -38,11 +40,16 @@ import { Secrets } from "./secrets.js";
 import { type Services, services } from "./services.js";
 import { type Step, stepsOf } from "./step.js";
 import { type Streams, streamsOf } from "./stream/streams.js";
+import type { Watcher } from "./stream/watch.js";
+import type { SubmitOptions, Submitted } from "./submit/index.js";
 import { type Unfinished, unfinishedIn } from "./tape/recorded.js";
 import { type TurnSettings, Turns } from "./turn.js";
 
+/** The runs of a runtime, for workers: they begin runs under leases of their own. */
+export let runsOf: (rath: Rath) => Runs;
+
 /**
- * The runtime: hosts sessions, runs modules on them and keeps what happens.
+ * The runtime: starts sessions, runs modules on them and saves the record.
  *
  * ```ts
  * const rath = openRath({ store: "sqlite:./rath.db" });
@@ -51,6 +58,9 @@ import { type TurnSettings, Turns } from "./turn.js";
  * ```
  */
 export class Rath {
+  static {
+    runsOf = (rath) => rath.#runs;
+  }
   readonly services: Services;
   readonly #storeOption: Store | string | undefined;
   readonly #runs: Runs;
@@ -63,7 +73,7 @@ export class Rath {
   readonly stream: Streams;
   readonly #pool: SandboxPool;
   #store: Promise<Store> | undefined;
-  #closed = false;
+  #closing: Promise<void> | undefined;
 
   /** @param isKept whether sessions are kept in a store; otherwise they are in memory only, without a host */
   constructor(options: RathOptions, isKept: boolean) {
@@ -94,9 +104,9 @@ export class Rath {
     this.stream = streamsOf(this.#runs, this.#turns);
   }
 
-  /** Where sessions are kept; opened when it is first needed. */
+  /** The store of the sessions; opened when it is first needed. */
   async store(): Promise<Store> {
-    if (this.#closed) throw new NotOpenError();
+    if (this.#closing !== undefined) throw new NotOpenError();
     const given = this.#storeOption;
     this.#store ??= typeof given === "object" ? Promise.resolve(given) : this.#open(given);
     this.#pool.begin();
@@ -112,7 +122,7 @@ export class Rath {
     return opening;
   }
 
-  /** Begins a session that lives here. */
+  /** Starts a session with this text. */
   start(text?: Content, options: Omit<StartOptions, "host"> = {}): Session {
     return Session.start(text, { at: this.services.time(), ...options, host: this });
   }
@@ -130,7 +140,7 @@ export class Rath {
   }
 
   /**
-   * The files of a session, whatever session it is: to look into, to compare with another's, to put into a folder.
+   * The files of any session: to read, to compare with those of another, or to write to a folder.
    *
    * ```ts
    * await (await rath.filesAt(session)).checkout("./result");
@@ -151,28 +161,7 @@ export class Rath {
     source: string | { readonly git: string; readonly commit?: string },
     options: { readonly exclude?: readonly string[] } = {},
   ): Promise<Session> {
-    requireSession(session, "import files");
-    const { exclude } = options;
-    if (typeof source !== "string" && exclude !== undefined)
-      throw new RefusedError(
-        "import files",
-        "a commit is taken as it is, and nothing of it is excluded",
-        "leave out `exclude`, or import a folder: rath.importFiles(session, folder, { exclude })",
-      );
-    const trees = await this.#pool.trees();
-    const { importFolder, importGit } = await import("../sandbox/index.js");
-    const git = typeof source === "string" ? undefined : await importGit(trees, source.git, source.commit);
-    const taken = git ?? (await importFolder(source as string, trees, exclude));
-    const { tree: after, files, bytes, skipped } = taken;
-    return session.append({
-      type: "workspace-import",
-      source: typeof source === "string" ? source : `${source.git}#${git?.commit}`,
-      after,
-      files,
-      bytes,
-      ...(skipped.length > 0 && { skipped }),
-      by: "runtime",
-    });
+    return importFiles(session, source, options, () => this.#pool.trees());
   }
 
   /**
@@ -189,33 +178,34 @@ export class Rath {
     return exportGit(await this.#pool.trees(), repository, await stepsOf(session), options);
   }
 
-  /** Keeps a session, under a name if given: what is not made by a run is in memory only until then. */
+  /** Saves a session, under a name if given. A session that no run made is in memory only until it is saved. */
   async save(session: Session, name?: string): Promise<Session> {
+    await requireNewName(name, `save a session as ${JSON.stringify(name)}`, () => this.store());
     await (await this.store()).save(session, name === undefined ? {} : { name });
     return session;
   }
 
   /**
    * Runs a module on a session. Resolves with the session at the end of the run, or at its suspension: then
-   * `session.pending` says what is awaited. Rejects with a `RunFailedError` when the module threw.
+   * `session.pending` lists the waiting requests. Rejects with a `RunFailedError` when the module threw.
    */
   async run(module: Module, session: Session, settings: RunSettings = {}): Promise<Session> {
     return this.#runs.run(module, session, settings);
   }
 
   /**
-   * One turn of the conversation of this name, whatever state it is in: begins it, continues it with `text`, or first resumes a
-   * run that crashed or waits. Resolves like `run`. Without `text` it only resumes. Text that is said while an approval is
-   * awaited withdraws that request: `rath.turn(clerk, "order-7", "never mind")`. The same text again, while its run has not ended,
-   * is the same turn: a program that was cut off can simply run again.
+   * Takes one turn of the conversation with this name: starts it, continues it with `text`, or first resumes a run that crashed
+   * or waits. Resolves like `run`. Without `text` it only resumes. A text that arrives while an approval is awaited withdraws
+   * that request: `rath.turn(clerk, "order-7", "never mind")`. The same text again, before its run has ended, is the same turn,
+   * so a program that crashed can simply run again.
    */
   async turn(module: Module, name: string, text?: Content, settings: TurnSettings = {}): Promise<Session> {
     return this.#turns.take(module, name, text, settings);
   }
 
   /**
-   * Goes on with a run that crashed or waits, by the name or id of its session. Recorded outcomes are taken over, and
-   * nothing that is finished is done again. A run that is over is given back as it is.
+   * Continues a run that crashed or waits, by the name or id of its session. Recorded outcomes are reused, and finished
+   * work is not repeated. A run that is over is returned unchanged.
    */
   async resume(
     nameOrId: string,
@@ -226,8 +216,8 @@ export class Rath {
   }
 
   /**
-   * Goes on with a run that failed or was cancelled, in a run of its own: everything that was finished is taken over, and
-   * what made it fail is done again. Failures that the program itself went on from stay as they are. The old run stays too.
+   * Retries a run that failed or was cancelled, in a new run: finished work is reused, and the failed step is done again.
+   * Failures that the program itself handled stay as they are. The old run stays too.
    */
   async retry(
     nameOrId: string,
@@ -237,14 +227,14 @@ export class Rath {
     return this.#runs.retry(nameOrId, module, settings);
   }
 
-  /** Runs a recorded run again with its record as the world; the modes differ in what happens where it ends. */
+  /** Runs a program against its record. The modes differ in what happens at the end of the record. */
   async replay(nameOrId: string, module: Module, settings: ReplaySettings = {}): Promise<Session> {
     return this.#runs.replay(nameOrId, module, settings);
   }
 
   /**
-   * Steps through a recorded run, fact by fact, with the files and the recalled memories at each. With a module the program is
-   * first run again up to there, so that the steps are what it does; `renderedPrompt(step.session)` is the prompt of a model call.
+   * Steps through a recorded run, fact by fact, with the files and the recalled memories at each. With a module, the program is
+   * replayed first, so that the steps are those of the program; `renderedPrompt(step.session)` is the prompt of a model call.
    *
    * ```ts
    * for await (const { fact, files } of rath.steps("fix-1", repair)) console.log(fact.type, (await files()).tree);
@@ -256,28 +246,28 @@ export class Rath {
   }
 
   /**
-   * The requests that a session waits for, and whether somebody has answered them already. For a run that is not over: all
-   * requests that it waits for now, whichever of its sessions is named.
+   * The requests that a session waits for, and whether somebody has answered them already. For a run that is not over, these
+   * are all requests that it waits for now, for any of its sessions.
    */
   async pending(nameOrId: string): Promise<readonly Awaited[]> {
     return this.#people.pending(nameOrId);
   }
 
   /**
-   * Agrees to exactly what was shown; with `edit`, to these arguments in their place. The run takes the approval in when it
+   * Approves exactly what was shown; with `edit`, these arguments instead. The run uses the approval when it
    * is resumed.
    */
   async approve(nameOrId: string, decision: Approval): Promise<FactId> {
     return this.#people.approve(nameOrId, decision);
   }
 
-  /** Says no, and why: the model can read it. */
+  /** Rejects a request. The model can read the reason. */
   async reject(nameOrId: string, decision: Decision): Promise<FactId> {
     return this.#people.reject(nameOrId, decision);
   }
 
   /**
-   * Withdraws a request for approval: its requester no longer wants it. The run goes on without it when it is resumed, and the
+   * Withdraws a request for approval: its requester no longer wants it. The run continues without it when it is resumed, and the
    * model can read why.
    */
   async withdraw(nameOrId: string, decision: Omit<Decision, "digest">): Promise<FactId> {
@@ -320,25 +310,48 @@ export class Rath {
     return this.#people.settle(nameOrId, settle);
   }
 
-  /** Cancels the runs of this name in this process; false when it found no run. */
-  cancel(name: string, why = "somebody asked for it"): boolean {
-    return this.#runs.cancel(name, why);
+  /** Cancels the runs of this name in this process, in the name of `by`; false when it found no run. */
+  cancel(name: string, why = "somebody asked for it", by?: Principal): boolean {
+    return this.#runs.cancel(name, why, by);
   }
 
-  /** Runs that have not ended, in any process: suspended, under way, or cut off by a crash. */
+  /**
+   * Puts a session into the queue of its store, where any `rath worker` can run it. It is queued once, even if the call is
+   * repeated. The returned name is that of the run.
+   *
+   * ```ts
+   * const { name } = await rath.submit(clerk, rath.start("Pay invoice 7."), { name: "invoice-7" });
+   * ```
+   */
+  async submit(module: Module, session: Session, options: SubmitOptions = {}): Promise<Submitted> {
+    const { submit } = await import("./submit/index.js");
+    return submit(this, module, session, options);
+  }
+
+  /** Runs that have not ended, in any process: suspended, in progress, or interrupted by a crash. */
   async unfinished(): Promise<readonly Unfinished[]> {
     return unfinishedIn(await this.store());
   }
 
-  /** Tells of every fact once it is durable, and of what streams in meanwhile. Returns the way to stop. */
-  observe(observer: (observation: Observation) => void): () => void {
+  /**
+   * Watches every run of this runtime, and never changes one: functions by the type of the event, or one function for every
+   * durable fact and every piece that streams in. Returns the function that stops it.
+   *
+   * ```ts
+   * rath.observe({ "model-reply": ({ module, usage }, run) => console.log(run, module, usage?.output) });
+   * ```
+   */
+  observe(observer: ((observation: Observation) => void) | Watcher): () => void {
     return this.#runs.observe(observer);
   }
 
-  /** Stops what is under way as a crash would, so that it can be resumed, and closes the store if it was opened here. */
+  /** Stops runs in progress as a crash would, so that they can be resumed, and closes the store if this runtime opened it. */
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
     await this.#runs.abandon();
     await this.#pool.close();
     // A store that could not be opened need not be closed, and its caller got the error.
@@ -356,6 +369,7 @@ export class Rath {
  */
 export function openRath(options: RathOptions = {}): Rath {
   requireKnown(options, RATH_OPTIONS, "open a runtime");
+  requireOpenable();
   return new Rath(options, true);
 }
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json, Session } from "../session/index.js";
+import { campaign } from "../session/testing/campaign.js";
 import { openRath, type Rath, type RunFailedError } from "./index.js";
 import { perform } from "./module-api.js";
 import { policy } from "./policy/index.js";
@@ -251,7 +252,7 @@ describe("secrets", () => {
           for (const place of places) expect(text).not.toContain(`<${values[place % values.length]}>`);
         },
       ),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 
@@ -272,7 +273,7 @@ describe("secrets", () => {
         const all = told.map((delta) => (delta as { text: string }).text).join("");
         expect(all.replaceAll(/\[secret [A-Z, ]+\]/g, "*")).toBe("<*> * * abcdeF ab * end");
       }),
-      { numRuns: 100 },
+      { numRuns: campaign(200) },
     );
   });
 

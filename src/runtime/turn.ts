@@ -11,7 +11,7 @@ import {
 import type { Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import { CancelledError, PendingWorkError, RunFailedError } from "./error.js";
-import { requireFreeName, requireKnown, requireModule } from "./given.js";
+import { requireKnown, requireModule, requireNewName } from "./given.js";
 import type { Module } from "./module.js";
 import { behalfOf } from "./policy/index.js";
 import type { Rath } from "./rath.js";
@@ -48,7 +48,7 @@ export class Turns {
   ): Promise<Session> {
     const use = `take a turn of ${JSON.stringify(name)}`;
     requireModule(module, use);
-    requireFreeName(name, use);
+    await requireNewName(name, use, () => this.#rath.store());
     requireKnown(settings, TURN_SETTINGS, use);
     const before = this.#last.get(name) ?? Promise.resolve();
     const turn = before.then(() => this.#take(module, name, text, settings, follower));

@@ -26,6 +26,33 @@ const verified = async (rath: Rath, what: string, module: Module): Promise<strin
   (await blind(await rath.store()).replay(what, module, { mode: "verify" })).id;
 
 describe("a what-if", () => {
+  it("[T10] names who begins it, and has a policy of its own for what it does anew", async () => {
+    const rath = rathOf();
+    const world = new World();
+    const module = program(world, () => ({ word: "same" }));
+    const old = await rath.run(module, rath.start("go", { by: "user:ada" }), { name: "old" });
+    const from = made(old, "step-call")[3]?.id as string;
+    const policy = {
+      name: "again",
+      version: "1",
+      covers: () => true,
+      decide: ({ session }: { readonly session: Session }) =>
+        session.id === from
+          ? ({ verdict: "deny", rules: ["no"] } as const)
+          : ({ verdict: "allow", rules: [] } as const),
+    };
+    const settings = { mode: "what-if", name: "new", from, by: "user:bea", policy } as const;
+    const other = await rath.replay("old", module, settings);
+    expect(all(other, "step-failure")).toMatchObject([{ of: from, error: { code: "policy-denied" } }]);
+    expect(world.calls).toEqual(["a", "b", "c", "d", "e", "e"]);
+    expect(all(other, "run-start").at(-1)).toMatchObject({
+      by: "user:bea",
+      for: "user:ada",
+    });
+    for (const option of [{ by: "user:bea" as const }, { policy }])
+      await expect(rath.replay("old", module, option)).rejects.toMatchObject({ code: "run-refused" });
+  });
+
   it("[T10] takes over what still fits, goes its own way where it does not, and uses finished effects again", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });

@@ -27,7 +27,7 @@ import { delegationOf, mayStand } from "../policy/index.js";
 import { answerName, standingName } from "../run/names.js";
 import { factAt, nameOf, type Recorded, recordedRun } from "../tape/recorded.js";
 import { type BegunCall, type Doubt, doubtAbout } from "./awaited.js";
-import { jsonValidator } from "./json-schema.js";
+import { inputSchemaOf, misfitOf } from "./json-schema.js";
 import type { Decision } from "./people.js";
 
 type AnswerType = "approval-give" | "signal-give" | "effect-settle";
@@ -86,14 +86,20 @@ export async function giveAnswer(
   const waiting = open.filter((one) => (kind === "doubt" ? one.doubt === true : one.type === kind));
   const fitting = await fittingOf(store, waiting, options);
   const [found] = fitting;
-  if (recorded === undefined || found === undefined || fitting.length > 1)
+  if (recorded === undefined)
+    throw new AnswerError(
+      `${JSON.stringify(nameOrId)} was not made by a run: it is a fork, or no module made it`,
+      'answer the run that it was forked from; or ask again in a new run: await rath.replay(NAME, module, { mode: "what-if" })',
+      { kind, waiting: [] },
+    );
+  if (found === undefined || fitting.length > 1)
     throw new AnswerError(
       found === undefined
-        ? `${JSON.stringify(nameOrId)} does not wait for that`
-        : `${fitting.length} requests wait for that`,
+        ? `${JSON.stringify(nameOrId)} does not wait for this answer`
+        : `${fitting.length} requests wait for this answer`,
       waiting.length === 0
-        ? "see what is awaited: await rath.pending(name)"
-        : `say which: ${(await labelsOf(store, waiting)).join(", ")}`,
+        ? "see the waiting requests: await rath.pending(name)"
+        : `name one: ${(await labelsOf(store, waiting)).join(", ")}`,
       { kind, waiting: waiting.map(({ id, type, what }) => ({ id, type, what })) },
     );
   const { id } = found;
@@ -104,8 +110,8 @@ export async function giveAnswer(
   const { digest: asking } = begun?.doubt ?? (fact as { readonly digest?: string });
   if (digest !== undefined && asking !== digest)
     throw new AnswerError(
-      "what is asked is not what was shown",
-      "look at it again: await rath.pending(name)",
+      "the request is not what was shown",
+      "read the current request: await rath.pending(name)",
       { shown: digest, asked: asking ?? null },
     );
   const made = make(fact, begun?.doubt);
@@ -115,6 +121,7 @@ export async function giveAnswer(
     const call = fact.of === undefined ? undefined : await factAt(store, fact.of);
     if (withdrawn === true) requireRequester(asked, made.by);
     else await requireApprover(fact, call, made, { now, name: nameOrId, id });
+    if (made.edit !== undefined && fact.of !== undefined) await requireFitting(store, fact.of, made.edit);
   }
   const answer = asked.append({ ...made, of: id, at: new Date(now).toISOString() });
   const name = answerName(recorded.nonce, id);
@@ -153,7 +160,7 @@ export async function revokeAnswer(
   const gone = () =>
     refused(
       `${String(by)} has no unused approval in ${JSON.stringify(nameOrId)}`,
-      "see what is awaited: await rath.pending(name)",
+      "see the waiting requests: await rath.pending(name)",
     );
   if (recorded === undefined || recorded.over) throw gone();
   const lease = await store.lease(nameOf(recorded)).catch((error: unknown) => {
@@ -253,8 +260,8 @@ async function requireNobodyAtIt(store: Store, recorded: Recorded, request: Fact
     for (const { line } of lines)
       if (typeOf(line) === "effect-doubt" && line.includes(`"of":"${request}"`)) return;
   throw new AnswerError(
-    `process ${holder.pid} is at work on ${JSON.stringify(name)}, and nothing is in doubt`,
-    "wait for its end; or end that process first, then settle",
+    `process ${holder.pid} still runs ${JSON.stringify(name)}, so no effect is in doubt`,
+    "wait until the process ends, or end it first; then settle",
     { request, process: holder.pid },
   );
 }
@@ -314,13 +321,13 @@ async function requireApprover(
   if (expires !== undefined && Date.parse(expires) <= now)
     throw new AnswerError(
       `the deadline for an answer was ${expires}`,
-      "resume the run: it goes on without, or asks others",
+      "resume the run: it continues without an answer, or asks others",
       { expires },
     );
   if (agrees && call?.by === by)
     throw new AnswerError(
-      `${by} wants to do it, and cannot agree to it`,
-      'somebody else must: say who, by: "user:ada"',
+      `${by} made the request, and cannot approve it`,
+      'somebody else must approve it: by: "user:ada"',
       { by },
     );
   // Anybody may say no, and a question is not an approval.
@@ -343,7 +350,7 @@ async function requireApprover(
     throw new AnswerError("its arguments cannot be changed", hint, { of: of ?? id });
   }
   if (decision === "take-over" && call === undefined) {
-    const reason = "this is a question of a program, and nothing to take over";
+    const reason = "it is a question of a program, and has no call to take over";
     throw new AnswerError(reason, "approve it, or reject it");
   }
   if (answer === undefined || !agrees) return;
@@ -353,19 +360,28 @@ async function requireApprover(
   const words = choices === undefined ? '"…"' : choices.map((one) => JSON.stringify(one)).join(" | ");
   throw new AnswerError(
     decision === "approve"
-      ? "a question cannot be agreed to"
+      ? "a question needs an answer, not an approval"
       : `${JSON.stringify(value)} does not answer the question: ${problem}`,
     `rath.answer(${JSON.stringify(name)}, "${id.slice(0, 12)}", ${words}, "user:ada")`,
     { answer },
   );
 }
 
-/** The reason why a value does not fit a JSON Schema, if it does not. */
-async function misfitOf(schema: Json, value: Json): Promise<string | undefined> {
-  const { valid, errors } = (await jsonValidator(Object(schema))).validate(value);
-  if (valid) return undefined;
-  const { instanceLocation = "#", error = "it does not fit" } = errors.at(-1) ?? {};
-  return instanceLocation === "#" ? error : `${instanceLocation}: ${error}`;
+/** Refuses arguments that do not fit the input schema of the tool. */
+async function requireFitting(store: Store, call: FactId, edit: Json): Promise<void> {
+  const schema = await inputSchemaOf(store, call);
+  const problem = schema === undefined ? undefined : await misfitOf(schema, edit);
+  if (schema === undefined || problem === undefined) return;
+  throw new AnswerError(
+    `the arguments ${brief(edit)} do not fit the input schema of the tool: ${problem}`,
+    `give arguments that fit ${brief(schema)}`,
+    { edit, schema },
+  );
+}
+
+function brief(value: Json): string {
+  const text = JSON.stringify(value);
+  return text.length <= 300 ? text : `${text.slice(0, 299)}…`;
 }
 
 function isToolOrStep({ type }: Fact): boolean {
@@ -373,8 +389,8 @@ function isToolOrStep({ type }: Fact): boolean {
 }
 
 function notTheirs(by: unknown, to: readonly Principal[]): AnswerError {
-  const hint = `it is for ${to.join(" or ")}`;
-  return new AnswerError(`it is not for ${String(by)} to say`, hint, { to: [...to] });
+  const hint = `who may answer: ${to.join(" or ")}`;
+  return new AnswerError(`${String(by)} is not among those who may answer`, hint, { to: [...to] });
 }
 
 /** Refuses the withdrawal of a request by somebody who did not make it. */

@@ -82,7 +82,12 @@ export function detailsOf(one: Awaited): { readonly [field: string]: Json } {
 }
 
 /** The sender of answers through a protocol, and whether they may approve their own requests. */
-export type Sender = { readonly who: Principal; readonly selfApproval: boolean };
+export type Sender = {
+  readonly who: Principal;
+  readonly selfApproval: boolean;
+  /** Whether they may approve and settle in a session of this name. Default: yes, as far as the rest allows it. */
+  readonly mayApprove?: (name: string) => boolean;
+};
 
 /**
  * Says of what a run waits for whether a sender may answer it. Over a protocol, the requester of a run is not an approver
@@ -91,14 +96,15 @@ export type Sender = { readonly who: Principal; readonly selfApproval: boolean }
 export async function mayAnswer(
   rath: Rath,
   name: string,
-  { who, selfApproval }: Sender,
+  { who, selfApproval, mayApprove }: Sender,
 ): Promise<(one: Awaited) => boolean> {
   const isRequester = delegationOf(await rath.load(name)).includes(who);
+  const isApprover = mayApprove?.(name) ?? true;
   return (one) => {
     // A signal, and a question of a model, are asked of the requester as well.
     if (one.doubt !== true && (one.type !== "approval-ask" || one.answer !== undefined))
       return one.to === undefined || one.to.includes(who);
-    return (one.to !== undefined || !isRequester || selfApproval) && mayAgree(one, who);
+    return isApprover && (one.to !== undefined || !isRequester || selfApproval) && mayAgree(one, who);
   };
 }
 

@@ -50,7 +50,7 @@ export class People {
       throw new RefusedError(
         `approve what ${JSON.stringify(nameOrId)} waits for`,
         `the arguments hold the secret ${names.join(", ")}, which would be recorded`,
-        "leave it out: tools ask for secrets by their names",
+        "leave the secret out: tools ask for secrets by name",
       );
     return this.#decide(nameOrId, decision, "approve", defined({ edit, always }));
   }
@@ -86,7 +86,7 @@ export class People {
     if (value === undefined)
       throw new RefusedError(
         `take over what ${JSON.stringify(nameOrId)} waits for`,
-        "it does not say what came of it",
+        "the outcome is missing",
         `rath.takeOver(${JSON.stringify(nameOrId)}, { by: "user:ada", value: "paid by hand" })`,
       );
     return this.#decide(nameOrId, await this.#named(nameOrId, decision), "take-over", { value });
@@ -223,7 +223,7 @@ function requireDecision<Given>(decision: Given, use: keyof typeof DECISIONS, na
   const rest = use === "settle" ? ', decision: "done", value' : use === "takeOver" ? ", value" : "";
   throw new RefusedError(
     `${use} what ${showValue(name)} waits for`,
-    `what is decided is ${showValue(decision)}, not an object`,
+    `the decision is ${showValue(decision)}, not an object`,
     `say who decides: rath.${use}(${showValue(name)}, { by: "user:ada"${rest} })`,
   );
 }

@@ -131,7 +131,7 @@ export async function revokeStanding(
   if (only === undefined || found.length > 1)
     throw refused(
       `${found.length === 0 ? "no" : found.length} standing approvals of ${JSON.stringify(nameOrId)} begin with ${JSON.stringify(approval)}`,
-      `see them: await rath.approvals(${JSON.stringify(nameOrId)})`,
+      `list the standing approvals: await rath.approvals(${JSON.stringify(nameOrId)})`,
     );
   const session = await store.load(only.id, { fetch: true });
   const { digest, of } = session.fact as FactOf<"approval-give">;

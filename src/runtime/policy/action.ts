@@ -48,9 +48,9 @@ export type Wanted = Terms & { readonly rule: string; readonly why?: string };
 /** Decides about actions. */
 export interface Policy {
   readonly name: string;
-  /** Tells its rules apart from others. */
+  /** Distinguishes its rules from those of other policies. */
   readonly version: string;
-  /** Whether it has anything to say about actions of this kind. */
+  /** Whether the policy has rules for actions of this kind. */
   covers(kind: Action["kind"]): boolean;
   decide(action: Action): PolicyDecision;
 }

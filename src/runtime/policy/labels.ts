@@ -3,11 +3,10 @@ import {
   type Content,
   type Fact,
   type FactId,
-  frozen,
-  type Json,
   keepInSnapshots,
   type Principal,
   type Session,
+  savedAsJson,
   type View,
 } from "../../session/index.js";
 
@@ -25,8 +24,17 @@ export function isTrusted(origin: string): boolean {
 
 /** The origins in a session that are not trusted. */
 export function untrustedIn(session: Session): readonly Origin[] {
-  return (Object.keys(session.view(labelsView)) as Origin[]).filter((origin) => !isTrusted(origin)).sort();
+  const labels = session.view(labelsView);
+  let found = untrusted.get(labels);
+  if (found === undefined) {
+    found = (Object.keys(labels) as Origin[]).filter((origin) => !isTrusted(origin)).sort();
+    untrusted.set(labels, found);
+  }
+  return found;
 }
+
+/** Asked at every call, and the labels of a conversation seldom change. */
+const untrusted = new WeakMap<Labels, readonly Origin[]>();
 
 /** Where the conversation of a session comes from. It only grows: a summary does not make what it sums up better. */
 export const labelsView: View<Labels> = keepInSnapshots<Labels>({
@@ -34,24 +42,24 @@ export const labelsView: View<Labels> = keepInSnapshots<Labels>({
   start: Object.freeze({}),
   step(labels, fact, session) {
     const isResult = fact.type === "tool-result" || fact.type === "step-result";
-    const children = isResult ? session.parents.slice(1) : [];
+    const children = isResult && session.soleParent === undefined ? session.parents.slice(1) : [];
     const inside = children.map((child) => untrustedOf(child.view(labelsView)));
-    return broughtBy(session).reduce(
-      (all, origin) => withOrigin(all, origin, session.id),
-      unite([labels, ...inside]),
-    );
+    let all = inside.length === 0 ? labels : unite([labels, ...inside]);
+    for (const origin of broughtBy(session))
+      if (!Object.hasOwn(all, origin)) all = Object.freeze({ ...all, [origin]: session.id });
+    return all;
   },
   merge(sides, merge) {
     const side = adopted(merge);
     return side === undefined ? unite(sides) : (sides[side] as Labels);
   },
-  save: (labels) => labels as Json,
-  load: (saved) => frozen(saved) as Labels,
+  ...savedAsJson<Labels>(),
 });
 
 /** The origins that the newest fact of a session brings into the conversation, with the answer that it takes in. */
-export function broughtBy({ fact, parents }: Session): readonly Origin[] {
-  const answer = fact.type === "answer-take" ? parents[1]?.fact : undefined;
+export function broughtBy(session: Session): readonly Origin[] {
+  const { fact } = session;
+  const answer = fact.type === "answer-take" ? session.parents[1]?.fact : undefined;
   return answer?.type === "signal-give" ? [sayerOf(answer.by)] : originsOf(fact);
 }
 
@@ -59,7 +67,7 @@ export function broughtBy({ fact, parents }: Session): readonly Origin[] {
 export function originsOf(fact: Fact): readonly Origin[] {
   switch (fact.type) {
     case "session-start":
-      return fact.text === undefined ? [] : [sayerOf(fact.by), ...attachedIn(fact.text)];
+      return fact.text === undefined ? NOTHING : [sayerOf(fact.by), ...attachedIn(fact.text)];
     case "message-say":
       return [
         fact.role === "system" && sayerOf(fact.by) === "user" ? "system" : sayerOf(fact.by),
@@ -69,13 +77,13 @@ export function originsOf(fact: Fact): readonly Origin[] {
     // A body may have read its request elsewhere.
     case "tool-call":
     case "step-call":
-      return (fact.labels ?? []).map(originOf);
+      return fact.labels === undefined ? NOTHING : fact.labels.map(originOf);
     // The description of a foreign tool reaches the model before anything is called.
     case "agent-configure":
-      return fact.foreign === undefined ? [] : ["tool"];
+      return fact.foreign === undefined ? NOTHING : ["tool"];
     // The words of others: their origins were left behind.
     case "session-detach":
-      return fact.messages.length === 0 ? [] : ["import"];
+      return fact.messages.length === 0 ? NOTHING : ["import"];
     case "record-import":
       return ["import"];
     case "tool-result":
@@ -86,7 +94,7 @@ export function originsOf(fact: Fact): readonly Origin[] {
     // A pure step says nothing that its session, and so its labels, did not have before.
     case "step-result":
       if (sayerOf(fact.by) === "user") return ["user"];
-      return fact.origin === "input" ? [] : [originOf(fact.origin)];
+      return fact.origin === "input" ? NOTHING : [originOf(fact.origin)];
     case "step-failure":
       return [sayerOf(fact.by)];
     case "memory-read":
@@ -94,32 +102,40 @@ export function originsOf(fact: Fact): readonly Origin[] {
     case "skill-activate":
       return ["file"];
     default:
-      return [];
+      return NOTHING;
   }
 }
+
+/** Most facts bring nothing. */
+const NOTHING: readonly Origin[] = Object.freeze([]);
 
 /** Attachments were not written, and maybe not read, by the person who passes them on. */
 function attachedIn(content: Content): readonly Origin[] {
   return Array.isArray(content) && content.some((part) => part.type === "file") ? ["file"] : [];
 }
 
-const DECLARED: readonly Origin[] = ["trusted", "tool", "web", "file", "memory", "agent", "import"];
+const DECLARED: ReadonlySet<string> = new Set([
+  "trusted",
+  "tool",
+  "web",
+  "file",
+  "memory",
+  "agent",
+  "import",
+] satisfies Origin[]);
 
 /** The origin that a result declares. A result that does not say is taken to be a tool's. */
-function originOf(declared: string | undefined): Origin {
-  return DECLARED.find((origin) => origin === declared) ?? "tool";
+function originOf(declared = "tool"): Origin {
+  return DECLARED.has(declared) ? (declared as Origin) : "tool";
 }
 
 export function sayerOf(by: Principal): Origin {
-  const [kind] = by.split(":");
+  const end = by.indexOf(":");
+  const kind = end < 0 ? by : by.slice(0, end);
   if (kind === "user") return "user";
   // The runtime and bodies speak in words of the program.
   if (kind === "runtime" || kind === "workflow") return "system";
   return kind === "agent" ? "agent" : "tool";
-}
-
-function withOrigin(labels: Labels, origin: Origin, source: FactId): Labels {
-  return Object.hasOwn(labels, origin) ? labels : Object.freeze({ ...labels, [origin]: source });
 }
 
 function unite(sides: readonly Labels[]): Labels {

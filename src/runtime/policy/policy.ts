@@ -9,7 +9,7 @@ export type PolicyOptions = {
 };
 
 /**
- * Says what may be done. Of the rules that meet an action the strictest counts.
+ * Creates a policy from rules. When several rules match an action, the strictest verdict counts.
  *
  * ```ts
  * const careful = policy("careful", [

@@ -1,16 +1,16 @@
 import {
   adopted,
+  asJson,
   canonical,
   type Digest,
   digestOf,
   type FactId,
   type FactOf,
-  frozen,
-  type Json,
   keepInSnapshots,
   mayAgree,
   type Principal,
   type Session,
+  savedAsJson,
   type View,
 } from "../../session/index.js";
 import { defined } from "../../util/index.js";
@@ -57,14 +57,14 @@ export function callerOf(asked: Session): Digest | undefined {
   if (fact.type !== "tool-call" && fact.type !== "step-call") return undefined;
   const { type, by, name, effect, source } = fact as FactOf<"tool-call">;
   const who = { type, by, name, for: delegationOf(asked), ...defined({ effect, source }) };
-  return digestOf(canonical(who as unknown as Json));
+  return digestOf(canonical(asJson(who)));
 }
 
 /** The rule that asks for the agreement, as a digest: a rule with terms by its name; else the request itself, and the rules that ask without terms. */
 export function groundOf(rule: string, verdict: FactOf<"policy-decide"> | undefined): Digest {
   const { policies = [], rules = [] } = verdict?.verdict === "ask" ? verdict : {};
   const ground = { rule, policies, rules: rule === "" ? [...rules].sort() : [] };
-  return digestOf(canonical(ground as unknown as Json));
+  return digestOf(canonical(asJson(ground)));
 }
 
 /** The standing approvals in the past of a session. A fork has those that were given before it, a merge those of what it adopts. */
@@ -91,8 +91,7 @@ const standingView: View<readonly StandingApproval[]> = keepInSnapshots<readonly
     const side = adopted(merge);
     return side === undefined ? unite(sides) : (sides[side] as readonly StandingApproval[]);
   },
-  save: (known) => known as unknown as Json,
-  load: (saved) => frozen(saved) as unknown as readonly StandingApproval[],
+  ...savedAsJson<readonly StandingApproval[]>(),
 });
 
 /**

@@ -74,6 +74,8 @@ export function isAgreed(item: PendingRequest, request: Request): boolean {
   const { run } = item.batch;
   const { consent } = item;
   const what = shownForApproval(item, request, run.secrets);
+  // Nobody need be asked, and nobody was.
+  if (what === undefined && consent.isUnasked) return true;
   const digest = what === undefined ? undefined : digestOf(canonical(what));
   const stale = consent.open.filter((ask) => (ask.fact as FactOf<"approval-ask">).digest !== digest);
   if (stale.length > 0) {

@@ -50,6 +50,10 @@ export function isInDoubt({ batch, asked, begun }: PendingRequest, { effect }: R
 
 export async function tryEffect(item: PendingRequest, request: Request): Promise<void> {
   const { run, scope, chain } = item.batch;
+  if (run.lease.isLeaving) {
+    run.leave();
+    return;
+  }
   const number = item.state.attempts + 1;
   const write = request.effect === "write";
   if (write) item.append({ type: "effect-start", of: item.asked.id, attempt: number, key: item.key });
@@ -74,13 +78,17 @@ export async function tryEffect(item: PendingRequest, request: Request): Promise
     // A `write` is not stopped because a budget is spent: nobody would know how it ended.
     const left = (write ? undefined : scope.ledger?.left(run.services.now())) ?? Number.POSITIVE_INFINITY;
     const patience = Math.min(request.timeout ?? Number.POSITIVE_INFINITY, Math.max(1, left));
-    outcome = await timed(request.act(attempt), patience, controller, write);
+    const acting = request.act(attempt);
+    outcome = await (patience === Number.POSITIVE_INFINITY
+      ? acting
+      : timed(acting, patience, controller, write));
   } catch (error) {
     thrown = { error: readableError(error) };
   }
   pieces.flush();
   try {
-    await recorder.finish(isRunning(thrown?.error));
+    const finishing = recorder.finish(isRunning(thrown?.error));
+    if (finishing !== undefined) await finishing;
   } catch (error) {
     // Its work is gone with its sandbox, whatever it said.
     outcome = undefined;
@@ -105,14 +113,16 @@ function isRunning(error: unknown): boolean {
 function beginAttempt(item: PendingRequest, number: number) {
   const { run, chain } = item.batch;
   const controller = new AbortController();
-  const { signal } = controller;
   const since = chain.tip;
   const pieces = new Pieces(run.secrets, (delta) => run.recorder.emit(item.asked, delta, since));
-  const recorder = new EffectRecorder(item, signal);
+  const recorder = new EffectRecorder(item, controller);
   const attempt: Attempt = {
     attempt: number,
     number,
-    signal,
+    // Node makes it when it is first asked for, and most tools never do.
+    get signal() {
+      return controller.signal;
+    },
     key: item.key,
     request: item.asked,
     emit: (delta) => pieces.take(delta),
@@ -214,7 +224,7 @@ export async function reconcile(item: PendingRequest, request: Request, error?: 
       // Nobody knows, then; but its owner should.
       warnOf(failed, "OPENRATH_RECONCILE");
     } finally {
-      await recorder.finish(false).catch(() => {});
+      await recorder.finish(false)?.catch(() => {});
       release();
     }
   }

@@ -46,8 +46,6 @@ export class RequestBatch {
       this.#resolve = resolve;
       this.#reject = reject;
     });
-    // Nobody listens when the run is cut off.
-    this.result.catch(() => {});
     // All of them or none: a request that nobody deals with would stay pending.
     const drafts = requests.map(({ fact }) => drafted(run.secrets.conceal(fact).value, scope.actor));
     this.chain = new Chain(run, scope, session);

@@ -32,8 +32,8 @@ export class Chain {
   /** The requests, and the questions about them: what the tape has of the chain is about one of these. */
   readonly #asked = new Set<FactId>();
   #tip: Session;
-  /** The last outcome that waits for its turn. */
-  #last: Promise<void> = Promise.resolve();
+  /** The last outcome that waits for its turn, once there was one. */
+  #last: Promise<void> | undefined;
 
   constructor(run: Run, scope: Scope, session: Session) {
     this.#run = run;
@@ -96,7 +96,7 @@ export class Chain {
   inTurn(prepare: () => Promise<void>, settle: () => void): void {
     const { turns } = this.#run;
     const release = turns.occupy();
-    this.#last = this.#last
+    this.#last = (this.#last ?? Promise.resolve())
       .then(prepare)
       .catch((error: unknown) => this.#run.fail(error))
       .then(
@@ -145,13 +145,14 @@ export class Chain {
   #outcome(item: PendingRequest, body: Outcome, more: readonly Session[]): Session {
     const { edit } = item.consent;
     const changed = edit !== undefined && item.state.edited && !body.type.startsWith("model-");
-    const edited = changed ? { edited: edit } : {};
-    const { value, names } = this.#run.secrets.conceal({ ...body, ...edited });
-    const all = [...new Set([...item.redacted, ...names])].sort();
-    const redacted = all.length > 0 ? { redacted: all } : {};
+    const { value, names } = this.#run.secrets.conceal(changed ? { ...body, edited: edit } : body);
+    const redacted =
+      names.length + item.redacted.size > 0 && [...new Set([...item.redacted, ...names])].sort();
     return this.#run.recorder.next(
       [this.#tip, ...more],
-      drafted({ ...value, ...redacted, of: item.asked.id } as unknown as FactInput),
+      drafted(
+        Object.assign({}, value, redacted && { redacted }, { of: item.asked.id }) as unknown as FactInput,
+      ),
       this.realm,
     );
   }

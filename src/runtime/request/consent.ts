@@ -55,6 +55,11 @@ export class Consent {
   #taken: Give | undefined;
   readonly #uses: { readonly use: FactOf<"approval-use">; readonly round: number }[] = [];
 
+  /** Whether nobody was asked anything. */
+  get isUnasked(): boolean {
+    return this.#asks.size === 0;
+  }
+
   get open(): readonly Session[] {
     return [...this.#asks.values()].filter(({ state }) => state === "open").map(({ session }) => session);
   }

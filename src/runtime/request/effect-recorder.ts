@@ -1,6 +1,7 @@
 import type { ExecOptions, ExecResult, Execution, Sandbox } from "../../sandbox/index.js";
 import { gated, type SandboxLease } from "../../sandbox/pool/index.js";
 import {
+  asJson,
   EMPTY_TREE,
   type FactInput,
   type Json,
@@ -20,7 +21,7 @@ import type { PendingRequest } from "./pending-request.js";
  */
 export class EffectRecorder {
   readonly #run: Run;
-  readonly #signal: AbortSignal;
+  readonly #controller: AbortController;
   /** The end of the chain of the call, as it was before it. */
   readonly #tip: Session;
   readonly #evidence: Evidence[];
@@ -34,10 +35,10 @@ export class EffectRecorder {
   readonly #running = new Set<Promise<void>>();
   readonly #background = new Map<Execution, Evidence>();
 
-  constructor({ asked, batch, evidence }: PendingRequest, signal: AbortSignal) {
+  constructor({ asked, batch, evidence }: PendingRequest, controller: AbortController) {
     const { name = "" } = asked.fact as { readonly name?: string };
     this.#run = batch.run;
-    this.#signal = signal;
+    this.#controller = controller;
     this.#tip = batch.chain.tip;
     this.#evidence = evidence;
     this.#by = name === "" ? {} : { by: `tool:${name}` };
@@ -70,27 +71,38 @@ export class EffectRecorder {
 
   async #take(): Promise<Sandbox> {
     const { pool, nonce } = this.#run;
-    this.#lease = await pool.acquire({
-      tip: this.#tip,
-      run: nonce,
-      record: (fact) => this.#evidence.push(fact),
-      signal: this.#signal,
-    });
+    try {
+      this.#lease = await pool.acquire({
+        tip: this.#tip,
+        run: nonce,
+        record: (fact) => this.#evidence.push(fact),
+        signal: this.#controller.signal,
+      });
+    } catch (error) {
+      // The model can neither install a package nor start a daemon: the run stops here, and can be resumed where the sandbox is.
+      if ((error as { readonly code?: unknown } | null)?.code === "sandbox-unavailable")
+        this.#run.fail(error);
+      throw error;
+    }
     return this.#watched(this.#lease.live.sandbox);
   }
 
   /**
    * The call is over: what it changed is kept and told, and the sandbox is free for the next. Where the sandbox is gone, and
    * with it what the call did to the files, it is a `SandboxLostError`, whatever the call itself said; where the files are
-   * too large to be kept, a `SnapshotLimitError`.
+   * too large to be kept, a `SnapshotLimitError`. A call that asked for no sandbox is over at once.
    *
    * @param abandoned whether the call was given up and still goes on: then nobody else may use its sandbox
    */
-  async finish(abandoned: boolean): Promise<void> {
-    if (this.#over) return;
-    if (abandoned) this.#over = true;
+  finish(abandoned: boolean): Promise<void> | undefined {
+    if (this.#over) return undefined;
+    this.#over = abandoned || this.#taking === undefined;
+    return this.#taking === undefined ? undefined : this.#release(this.#taking, abandoned);
+  }
+
+  async #release(taking: Promise<Sandbox>, abandoned: boolean): Promise<void> {
     // A sandbox that opens late is released all the same.
-    if (this.#taking !== undefined) await this.#taking.catch(() => {});
+    await taking.catch(() => {});
     if (abandoned) this.#lost ??= "a call that was given up goes on in it";
     else await Promise.all(this.#running);
     this.#over = true;
@@ -214,8 +226,8 @@ export class EffectRecorder {
     this.#dirty = true;
     const { background = false } = options;
     // A signal of the tool's own must not take the place of the run's.
-    const signal =
-      options.signal === undefined ? this.#signal : AbortSignal.any([this.#signal, options.signal]);
+    const own = this.#controller.signal;
+    const signal = options.signal === undefined ? own : AbortSignal.any([own, options.signal]);
     const execution = this.#discreet(sandbox.exec(command, background ? options : { ...options, signal }));
     const told = (result: ExecResult | undefined): Evidence => ({
       type: "command-run",
@@ -275,7 +287,7 @@ function ranAs(result: ExecResult | undefined): {
     ...(stdout.length > 0 && { stdout: jsonOf(stdout) }),
     ...(stderr.length > 0 && { stderr: jsonOf(stderr) }),
     ...(cut > 0 && { cut }),
-    ...(network !== undefined && network.length > 0 && { network: network as unknown as Json }),
+    ...(network !== undefined && network.length > 0 && { network: asJson(network) }),
     milliseconds: Math.round(milliseconds),
   };
 }

@@ -42,9 +42,11 @@ export function rulingOn(
   asked: Session,
   editor?: Principal,
 ): Ruling | undefined {
-  const action = actionOf(request, asked, editor);
-  const those = action === undefined ? [] : policies.filter((policy) => isCovered(policy, action.kind));
-  if (action === undefined || those.length === 0) return undefined;
+  const kind = KINDS[request.fact.type];
+  if (kind === undefined || request.asks === true) return undefined;
+  const those = policies.filter((policy) => isCovered(policy, kind));
+  if (those.length === 0) return undefined;
+  const action = actionOf(kind, request, asked, editor);
   const decisions = those.map((policy) => decidedBy(policy, action));
   const verdict = strictestOf(decisions.map((decision) => decision.verdict));
   const makers = decisions.filter((decision) => decision.verdict === verdict);
@@ -113,12 +115,11 @@ const KINDS: { readonly [type: string]: Action["kind"] } = {
 };
 
 function actionOf(
-  { fact, effect: said, presumed, touches, reversible, asks, schema }: Request,
+  kind: Action["kind"],
+  { fact, effect: said, presumed, touches, reversible, schema }: Request,
   asked: Session,
   editor: Principal | undefined,
-): Action | undefined {
-  const kind = KINDS[fact.type];
-  if (kind === undefined || asks === true) return undefined;
+): Action {
   const effect: Effect = presumed ?? said;
   const { name, model, input } = fact as {
     readonly name?: string;

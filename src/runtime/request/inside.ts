@@ -1,4 +1,4 @@
-import { drafted, readableError, type Session } from "../../session/index.js";
+import { drafted, readableError, requireSession, type Session } from "../../session/index.js";
 import { Scope } from "../run/scope.js";
 import type { Child, PendingRequest } from "./pending-request.js";
 import { failedAs, type Outcome, type Request } from "./request.js";
@@ -21,16 +21,17 @@ export function enterModule(item: PendingRequest, request: Request): void {
   const child: Child = { scope, fork, head: undefined, failed: undefined };
   item.child = child;
   item.advance({ type: "enter" });
-  void (async () => {
+  const work = async (): Promise<void> => {
     try {
-      child.head = await body(fork);
+      child.head = requireSession(await body(fork), `go on from ${JSON.stringify(branch)}`);
     } catch (error) {
       child.failed = { error: readableError(error) };
     }
     scope.leave();
     if (run.tape.adopting) run.look(batch);
     else returnModule(item);
-  })();
+  };
+  run.watch(work());
 }
 
 /** A module that ran inside came back: its head joins the chain, and its files those of the chain. */

@@ -41,10 +41,8 @@ export class PendingRequest {
   evidence: Evidence[] = [];
   /** The module that runs in its place, once it was entered. */
   child: Child | undefined;
-  /** The standing approvals that hold, by the store. Undefined until it was asked. */
-  held: ReadonlySet<FactId> | undefined;
-  /** Whether the store is being asked. */
-  isChecking = false;
+  /** The standing approvals that hold, by the store: not asked, being asked, or known. */
+  held: ReadonlySet<FactId> | "asking" | undefined;
   /** Stops the attempt that is under way. */
   controller: AbortController | undefined;
   /** Lets the run rest though an effect that was given up, or a wait, goes on. */

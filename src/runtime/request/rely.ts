@@ -56,10 +56,10 @@ export function heldFor(
       if (covering.length > 0) fitting.set(terms.rule, covering);
     }
   if (fitting.size === 0) return fitting;
-  if (item.isChecking) return undefined;
   const { held } = item;
+  if (held === "asking") return undefined;
   if (held === undefined) {
-    item.isChecking = true;
+    item.held = "asking";
     item.batch.run.watch(check(item, [...new Set([...fitting.values()].flat().map(({ id }) => id))]));
     return undefined;
   }
@@ -76,7 +76,6 @@ async function check(item: PendingRequest, ids: readonly FactId[]): Promise<void
     const held = new Set<FactId>();
     for (const id of ids) if ((await options.store?.head(standingName(id))) === id) held.add(id);
     item.soon(() => {
-      item.isChecking = false;
       item.held = held;
       item.letGo();
     });

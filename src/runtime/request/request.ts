@@ -89,7 +89,7 @@ export type Request<Type extends RequestType = RequestType> = {
   /** The request with other arguments, as a person would have them; or why they will not do. */
   readonly edit?: (input: Json) => Promise<Request<Type> | Failure>;
   readonly retry?: Retry;
-  /** Milliseconds that one attempt may take. */
+  /** The time limit of one attempt, in milliseconds. */
   readonly timeout?: number;
   /** The minimum cost, known before it starts. */
   readonly spend?: Spend;
@@ -102,7 +102,7 @@ export type Request<Type extends RequestType = RequestType> = {
 
 /** How often and how patiently an effect is tried again. */
 export type Retry = {
-  /** Attempts in all, the first included. Default 3. */
+  /** The number of attempts, including the first. Default 3. */
   readonly attempts?: number;
   /** Milliseconds before the second attempt (default 500), then twice as long each time up to `most` (default 30,000). */
   readonly wait?: number;

@@ -29,7 +29,6 @@ export async function timed<Value>(
   controller: AbortController,
   careful: boolean,
 ): Promise<Value> {
-  if (milliseconds === Number.POSITIVE_INFINITY) return work;
   const first = await within(work, milliseconds);
   if (first !== LATE) return first;
   let running = true;

@@ -1,5 +1,5 @@
 import { drafted, type FactOf, Session } from "../../session/index.js";
-import { BudgetError } from "../error.js";
+import { BudgetError, UnpricedModelError } from "../error.js";
 import type { Wait } from "../request/pending-request.js";
 import type { Budget, Request, Spend } from "../request/request.js";
 import type { Scope } from "./scope.js";
@@ -56,6 +56,11 @@ export class Ledger {
     if (milliseconds !== undefined && passed >= milliseconds)
       return { limit: "milliseconds", allowed: milliseconds, spent: passed, asked: 1 };
     return this.#outer?.excess(spend, now);
+  }
+
+  /** The nearest limit of money, here or in a budget around. */
+  get money(): number | undefined {
+    return this.limits.money ?? this.#outer?.money;
   }
 
   /** Milliseconds until the time is spent, here or in a budget around. */
@@ -138,6 +143,10 @@ export function requireBudgetLeft(
     }
     if (asked !== undefined) return;
   }
+  // A call that nobody can count would never be stopped.
+  for (const request of ledger.money === undefined ? [] : requests)
+    if (request.fact.type === "model-call" && "spend" in request && request.spend?.money === undefined)
+      throw new UnpricedModelError(String(request.fact.model), ledger.money as number);
   const excess = ledger.excess(spend, run.services.now());
   if (excess === undefined) return;
   throw new BudgetError(scope.next([session], drafted({ type: "budget-stop", ...excess }), realm), excess);

@@ -1,12 +1,23 @@
-import { drafted, type FactOf, Session, thrownMessage } from "../../session/index.js";
+import {
+  drafted,
+  type FactOf,
+  isPrincipal,
+  type Principal,
+  Session,
+  thrownMessage,
+} from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Entry } from "../tape/tape.js";
 import type { Run } from "./run.js";
+
+type Cancel = { readonly why: string; readonly by?: Principal };
 
 /** Stops a run from outside. It is recorded when it happened, so that a replay stops at the same place. */
 export class Cancellation {
   readonly #run: Run;
-  /** Why to stop as soon as the tape is at its end. */
-  #pending: string | undefined;
+  /** Why to stop as soon as the run makes facts of its own: it is still taking its lease, or goes through its record. */
+  #pending: Cancel | undefined;
+  #isUnderWay = false;
   #unlisten: (() => void) | undefined;
 
   constructor(run: Run) {
@@ -19,23 +30,31 @@ export class Cancellation {
     const { start, whatIfStart } = beginning;
     const recorded = tape.cancelled(start);
     if (recorded?.seq === ((whatIfStart ?? start).fact.seq ?? 0) + 1) this.adopt(recorded);
-    if (signal === undefined) return;
-    const why = (): string => thrownMessage(signal.reason);
-    if (!signal.aborted) {
-      const heard = (): void => this.cancel(why());
-      signal.addEventListener("abort", heard, { once: true });
-      // It may be the signal of a whole program, and must not hold every run there ever was.
-      this.#unlisten = () => signal.removeEventListener("abort", heard);
-    } else if (tape.adopting) this.cancel(why());
+    if (signal !== undefined) this.#listen(signal);
     // Before the body has done anything, and so it is on a tape.
-    else this.#cancel(why());
+    if (!tape.adopting) this.goLive();
   }
 
-  cancel(why: string): void {
-    const { tape, turns } = this.#run;
-    // A replay is not under way yet.
-    if (tape.adopting) this.#pending ??= why;
-    else turns.soon(() => this.#cancel(why));
+  #listen(signal: AbortSignal): void {
+    const heard = (): void => {
+      const { reason } = signal;
+      // A reason may say who gives it: `Object.assign(new Error(why), { by })`.
+      const { by } = Object(reason) as { readonly by?: unknown };
+      this.cancel(thrownMessage(reason), isPrincipal(by) ? by : undefined);
+    };
+    if (signal.aborted) {
+      heard();
+      return;
+    }
+    signal.addEventListener("abort", heard, { once: true });
+    // It may be the signal of a whole program, and must not hold every run there ever was.
+    this.#unlisten = () => signal.removeEventListener("abort", heard);
+  }
+
+  cancel(why: string, by?: Principal): void {
+    const cancel = { why, ...defined({ by }) };
+    if (this.#isUnderWay) this.#run.turns.soon(() => this.#cancel(cancel));
+    else this.#pending ??= cancel;
   }
 
   adopt(entry: Entry): void {
@@ -45,7 +64,9 @@ export class Cancellation {
     root.cancel((fact as FactOf<"run-cancel">).why ?? "");
   }
 
+  /** The run makes facts of its own from here on. */
   goLive(): void {
+    this.#isUnderWay = true;
     if (this.#pending !== undefined) this.#cancel(this.#pending);
   }
 
@@ -53,11 +74,11 @@ export class Cancellation {
     this.#unlisten?.();
   }
 
-  #cancel(why: string): void {
+  #cancel(cancel: Cancel): void {
     const { root, recorder, beginning } = this.#run;
     if (root.cancelled !== undefined) return;
     const { start, id } = beginning;
-    recorder.next([start], drafted({ type: "run-cancel", of: id, why }), Session.realmOf(start));
-    root.cancel(why);
+    recorder.next([start], drafted({ type: "run-cancel", of: id, ...cancel }), Session.realmOf(start));
+    root.cancel(cancel.why);
   }
 }

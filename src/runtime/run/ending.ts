@@ -105,9 +105,7 @@ function endOfOrigin(run: Run, body: BodyOutcome): Session | undefined {
   if (!isSameList(parentsOf(entry.line), ids)) return undefined;
   const recorded = canonical(bodyOf(readFact(entry.line, realmOf(run).blobs)));
   const whole = { by: "runtime", ...fact, of: origin.id } as unknown as Draft;
-  const isSame = [whole, withoutLongText(whole)].some(
-    (now) => canonical(now as unknown as Json) === recorded,
-  );
+  const isSame = [whole, withoutLongText(whole)].some((now) => canonical(now as Json) === recorded);
   return isSame ? recorder.adopt(entry, then, realmOf(run)) : undefined;
 }
 

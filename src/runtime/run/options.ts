@@ -8,6 +8,7 @@ import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
 import type { Entry, Tape } from "../tape/tape.js";
 import type { Durability } from "./durability.js";
+import type { WorkerHold } from "./lease.js";
 
 /** Prices in US dollars per million tokens, by the id of the model. */
 export type Prices = {
@@ -66,4 +67,5 @@ export type RunOptions = RunServices & {
   readonly stale?: readonly string[];
   /** Taken before the tape was read, so that nobody can have gone on since. */
   readonly lease?: Lease | undefined;
+  readonly hold?: Omit<WorkerHold, "lease"> | undefined;
 };

@@ -20,6 +20,7 @@ import { runName } from "./names.js";
 import type { RunOptions } from "./options.js";
 import type { Run } from "./run.js";
 import { Scope } from "./scope.js";
+import { startedFile } from "./started-file.js";
 
 /** The first fact of a run: it identifies the program by digests. */
 export type StartFact = FactInput & { type: "run-start" };
@@ -34,7 +35,7 @@ export function startFactOf(options: RunOptions): StartFact {
     ...(Object.keys(declared).length > 0 && { declared }),
     ...(budget !== undefined && { budget: { ...budget } }),
   };
-  const more = defined({ by, for: behalf, durability });
+  const more = defined({ by, for: behalf, durability, program: startedFile() });
   return { type: "run-start", nonce, module: module.name, name, digests, ...more };
 }
 

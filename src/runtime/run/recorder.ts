@@ -211,10 +211,13 @@ export class Recorder {
     const made = this.#made;
     try {
       while (this.#kept < made) {
-        this.#saving ??= this.#save().finally(() => {
-          this.#saving = undefined;
-        });
-        await this.#saving;
+        this.#saving ??= this.#save();
+        const saving = this.#saving;
+        try {
+          await saving;
+        } finally {
+          if (this.#saving === saving) this.#saving = undefined;
+        }
       }
     } catch (error) {
       this.#run.fail(error);

@@ -1,6 +1,6 @@
 import type { SandboxPool } from "../../sandbox/pool/index.js";
 import { readableError, requireSession, Session } from "../../session/index.js";
-import { CancelledError, RunClosedError } from "../error.js";
+import { CancelledError, GIVEN_UP, RunClosedError } from "../error.js";
 import type { Module } from "../module.js";
 import { RequestBatch } from "../request/batch.js";
 import type { Wait } from "../request/pending-request.js";
@@ -49,6 +49,8 @@ export class Run {
   readonly #live = new Live(this);
   /** The run goes through its record, if it has one, before it goes on live. */
   #replay: Replay | undefined;
+  /** Effects that were kept from beginning. */
+  #left = 0;
   #resolve!: (session: Session) => void;
   #reject!: (error: unknown) => void;
 
@@ -93,10 +95,11 @@ export class Run {
   /** Takes the lease, makes the beginning durable, and only then lets the body go. */
   async begin(): Promise<Session> {
     try {
-      const { store, tape, mode, name, lease } = this.options;
+      const { store, tape, mode, name, lease, hold } = this.options;
       // Nothing is written of a run that is over, so its name may be in other hands.
       const reading = mode === "replay" || mode === "verify" || tape?.ended === true;
-      const taken = store === undefined || reading ? undefined : await this.lease.take(store, name, lease);
+      const taken =
+        store === undefined || reading ? undefined : await this.lease.take(store, name, lease, hold);
       this.#requireOpen();
       this.recorder.begin(taken, tape !== undefined && mode !== "what-if");
       this.beginning = beginningOf(this);
@@ -222,6 +225,20 @@ export class Run {
     work.catch((error: unknown) => this.fail(error));
   }
 
+  /**
+   * Keeps an effect from beginning in a process that leaves the run to another one. When all that was begun has come to its
+   * end and is durable, the run is given up.
+   */
+  leave(): void {
+    this.turns.occupy();
+    this.#left += 1;
+    const look = (): void => {
+      if (this.turns.isBusyBeside(this.#left)) this.turns.ring(LEAVE_EVERY, look);
+      else this.watch(this.recorder.flush().then(() => this.#giveUp(leftError(this.nonce))));
+    };
+    if (this.#left === 1) look();
+  }
+
   /** Stops at once, as a crash would; the run can be resumed. */
   async abandon(): Promise<void> {
     await this.#giveUp(closedError(this.nonce));
@@ -232,7 +249,7 @@ export class Run {
     this.#close();
     this.recorder.stop("given up");
     // Effects under way are aborted; a write is in doubt now, as after a crash.
-    this.root.cancel("the run was given up");
+    this.root.cancel(GIVEN_UP);
     await this.lease.release();
     this.#reject(error);
   }
@@ -246,6 +263,13 @@ export class Run {
     this.answers.close();
     this.tape.close();
   }
+}
+
+/** How often a run looks whether it has come to rest when it is left, in milliseconds. */
+const LEAVE_EVERY = 10;
+
+function leftError(run: string): RunClosedError {
+  return new RunClosedError(run, "this worker leaves it to another one");
 }
 
 function closedError(run: string): RunClosedError {

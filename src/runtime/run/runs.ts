@@ -2,11 +2,11 @@ import { staysOpen } from "../../sandbox/pool/index.js";
 import {
   type FactId,
   isWithinReach,
+  type Principal,
   readFact,
   requireSession,
   Session,
   sandboxView,
-  warnOf,
 } from "../../session/index.js";
 import { ConflictError, findSession, type Lease, type Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
@@ -21,20 +21,28 @@ import {
 import {
   RefusedError,
   requireBudget,
-  requireFreeName,
   requireKnown,
   requireMode,
   requireModule,
+  requireNewName,
   requirePrincipal,
 } from "../given.js";
 import type { Module } from "../module.js";
 import { behalfOf } from "../policy/index.js";
-import { REPLAY_SETTINGS, type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
+import {
+  policiesOf,
+  REPLAY_SETTINGS,
+  type ReplaySettings,
+  RUN_SETTINGS,
+  type RunSettings,
+} from "../rath-options.js";
 import { statusIn } from "../status.js";
 import type { Follower } from "../stream/stream.js";
+import { call, type Watcher, Watchers } from "../stream/watch.js";
 import { factAt, nameOf, type Recorded, recordedRun, startsOf } from "../tape/recorded.js";
 import { newNonce, reopen } from "../tape/reopen.js";
 import type { Durability } from "./durability.js";
+import type { WorkerHold } from "./lease.js";
 import { unnamed } from "./names.js";
 import type { Observation, RunOptions, RunServices } from "./options.js";
 import { Run } from "./run.js";
@@ -45,6 +53,7 @@ export class Runs {
   readonly #shared: RunServices;
   readonly #underWay = new Set<Run>();
   readonly #observers = new Set<(observation: Observation) => void>();
+  readonly #watchers = new Watchers();
 
   constructor(shared: RunServices) {
     this.#shared = shared;
@@ -59,13 +68,20 @@ export class Runs {
     return Session.moved(session, hostedBy(this.#shared.outer, Session.realmOf(session)));
   }
 
-  async run(module: Module, session: Session, settings: RunSettings, follower?: Follower): Promise<Session> {
+  /** @param hold a worker's right to this name */
+  async run(
+    module: Module,
+    session: Session,
+    settings: RunSettings,
+    follower?: Follower,
+    hold?: WorkerHold,
+  ): Promise<Session> {
     requireModule(module, "run it");
     const use = `run ${module.name}`;
     requireSession(session, use);
     requireKnown(settings, RUN_SETTINGS, use);
     requireBudget(settings.budget, use);
-    requireFreeName(settings.name, use);
+    await requireNewName(settings.name, use, this.#shared.open);
     requirePrincipal(settings.by, use);
     const { host } = session;
     if (host instanceof Scope && host.run.recorder.stopped === undefined)
@@ -93,6 +109,8 @@ export class Runs {
         by: settings.by,
         for: behalfOf(base, settings.by),
         follower,
+        hold,
+        lease: hold?.lease,
       });
     } catch (error) {
       if (!(error instanceof ConflictError) || error.data.name !== name) throw error;
@@ -110,11 +128,12 @@ export class Runs {
     module: Module,
     settings: Pick<RunSettings, "signal">,
     follower?: Follower,
+    hold?: WorkerHold,
   ): Promise<Session> {
     // The settings of the run itself are in its record; a caller may pass them again.
     requireKnown(settings, RUN_SETTINGS, `resume ${JSON.stringify(nameOrId)}`);
     const { signal } = settings;
-    return this.replay(nameOrId, module, { ...defined({ signal }), mode: "resume" }, follower);
+    return this.replay(nameOrId, module, { ...defined({ signal }), mode: "resume" }, follower, hold);
   }
 
   async retry(
@@ -125,7 +144,7 @@ export class Runs {
     const use = `retry ${JSON.stringify(nameOrId)}`;
     requireModule(module, use);
     requireKnown(settings, ["name", "signal"], use);
-    requireFreeName(settings.name, use);
+    await requireNewName(settings.name, use, this.#shared.open);
     const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "retry");
@@ -147,25 +166,33 @@ export class Runs {
     module: Module,
     settings: ReplaySettings,
     follower?: Follower,
+    hold?: WorkerHold,
   ): Promise<Session> {
     const { mode = "replay", name } = settings ?? {};
     requireMode(mode);
-    const use = `${mode} ${JSON.stringify(nameOrId)}`;
+    const use = `${mode === "what-if" ? "begin a what-if of" : mode} ${JSON.stringify(nameOrId)}`;
     requireKnown(settings, REPLAY_SETTINGS, use);
     requireModule(module, use);
-    requireFreeName(name, `begin a ${mode}`);
+    await requireNewName(name, `begin a ${mode}`, this.#shared.open);
+    requirePrincipal(settings.by, use);
+    for (const option of ["by", "policy"] as const)
+      if (settings[option] !== undefined && mode !== "what-if")
+        throw new RefusedError(use, `\`${option}\` is an option of a what-if`, 'mode: "what-if"');
     const store = await this.#shared.open();
     const recorded = await recordedRun(store, nameOrId);
     if (recorded === undefined) throw new NotARunError(nameOrId, "replay");
     if (mode !== "resume" || recorded.over)
       return this.#again(store, recorded, module, { ...settings, follower });
     // Taken before the record is read: the previous holder may have gone on since.
-    const lease = await store.lease(nameOf(recorded));
+    const lease = hold?.lease ?? (await store.lease(nameOf(recorded)));
     try {
       const newest = (await recordedRun(store, recorded.head)) ?? recorded;
       if (newest.elsewhere !== undefined)
         throw new NameTakenError(nameOf(newest), newest.elsewhere, "resume");
-      if (!newest.over) return await this.#again(store, newest, module, { ...settings, follower }, lease);
+      if (!newest.over) {
+        follower?.taken(newest.head);
+        return await this.#again(store, newest, module, { ...settings, follower, hold }, lease);
+      }
       await lease.release();
       return await this.#again(store, newest, module, { ...settings, follower });
     } catch (error) {
@@ -184,24 +211,27 @@ export class Runs {
   }
 
   /** Cancels the runs of this name. False if no run has it. */
-  cancel(name: string, why: string): boolean {
+  cancel(name: string, why: string, by: Principal | undefined): boolean {
+    requirePrincipal(by, `cancel ${JSON.stringify(name)}`);
     let found = false;
     for (const run of this.#underWay) {
-      if (run.options.name !== name) continue;
-      run.cancellation.cancel(why);
+      // One that writes its end or its suspension has come to rest.
+      if (run.options.name !== name || run.recorder.stopped !== undefined) continue;
+      run.cancellation.cancel(why, by);
       found = true;
     }
     return found;
   }
 
   /** Observers never change a run: what one of them throws becomes a warning. */
-  observe(observer: (observation: Observation) => void): () => void {
+  observe(observer: ((observation: Observation) => void) | Watcher): () => void {
+    if (typeof observer !== "function") return this.#watchers.add(observer);
     this.#observers.add(observer);
     return () => this.#observers.delete(observer);
   }
 
   #tell(observation: Observation): void {
-    for (const observer of this.#observers) tell(observer, observation);
+    for (const observer of this.#observers) call(() => observer(observation));
   }
 
   poke(): void {
@@ -217,11 +247,14 @@ export class Runs {
     store: Store,
     recorded: Recorded,
     module: Module,
-    settings: ReplaySettings & { readonly follower?: Follower | undefined },
+    settings: ReplaySettings & {
+      readonly follower?: Follower | undefined;
+      readonly hold?: WorkerHold | undefined;
+    },
     lease?: Lease,
     again = false,
   ): Promise<Session> {
-    const { mode = "replay", name, signal, follower } = settings;
+    const { mode = "replay", name, signal, follower, hold, by, policy } = settings;
     const fork = mode === "what-if";
     const upTo = await this.#upTo(store, recorded, settings);
     const taken = fork && name !== undefined ? await store.head(name) : undefined;
@@ -235,6 +268,9 @@ export class Runs {
       signal,
       mode,
       follower,
+      hold,
+      by,
+      ...(policy && { policies: [...this.#shared.policies, ...policiesOf(policy)] }),
       ...(lease && { lease }),
     });
     if (upTo !== undefined && !fork) return this.#at(store, upTo, begun);
@@ -290,16 +326,19 @@ export class Runs {
   }: Omit<RunOptions, Exclude<keyof RunServices, "budget"> | "observe" | "store" | "body" | "streams"> & {
     readonly follower: Follower | undefined;
     readonly durability?: Durability;
+    readonly policies?: RunServices["policies"];
   }): Promise<Session> {
     const { module, nonce } = options;
     const { pool } = this.#shared;
+    const watch = this.#watchers.follow(module.name, options.name);
     const run = new Run({
       ...this.#shared,
       ...options,
       streams: follower !== undefined,
       observe: (observation) => {
         this.#tell(observation);
-        if (follower !== undefined) tell(follower, observation);
+        watch(observation);
+        if (follower !== undefined) call(() => follower.hear(observation));
       },
       store: this.#isKept ? await this.#shared.open() : undefined,
       body: async (session) => closeSandboxOf(await module.forward(session)),
@@ -323,20 +362,6 @@ export class Runs {
     if (!(await store.has(session.id))) await store.save(session);
     return this.#hosted(await store.load(session.id, { fetch: true }));
   }
-}
-
-function tell(observer: (observation: Observation) => void, observation: Observation): void {
-  try {
-    // It may be asynchronous: then what it throws comes later.
-    const heard = observer(observation) as unknown;
-    if (heard instanceof Promise) heard.catch(warn);
-  } catch (error) {
-    warn(error);
-  }
-}
-
-function warn(error: unknown): void {
-  warnOf(error, "OPENRATH_OBSERVER");
 }
 
 /**

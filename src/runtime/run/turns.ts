@@ -28,6 +28,11 @@ export class Turns {
     return this.#ready.length === 0 && this.#busy === 0;
   }
 
+  /** Whether more is under way than so many that wait for good, or is to be told. */
+  isBusyBeside(parked: number): boolean {
+    return this.#ready.length > 0 || this.#busy > parked;
+  }
+
   /** Takes a turn soon, however often it is asked for. */
   wake(): void {
     if (this.#woken || this.#closed) return;

@@ -1,11 +1,16 @@
-import type { Session } from "../../session/index.js";
+import type { FactId, Session } from "../../session/index.js";
 import { RefusedError } from "../given.js";
 import type { Observation } from "../run/options.js";
 import type { RunEvent } from "./event.js";
 import { EventTeller, type PartialParser } from "./teller.js";
 
-/** Follows a run: hears what observers hear, of this run alone, and has its models stream. */
-export type Follower = (observation: Observation) => void;
+/** Follows a run, and has its models stream. */
+export type Follower = {
+  /** Hears what observers hear, of this run alone. */
+  readonly hear: (observation: Observation) => void;
+  /** Hears that a recorded run is this process's to go on with, and its newest fact. */
+  readonly taken: (head: FactId) => void;
+};
 
 /**
  * The events of a run. Iterate it once; leaving the loop cancels the run, and the loop throws what the run throws.
@@ -20,6 +25,8 @@ export class RunStream implements AsyncIterable<RunEvent> {
   readonly result: Promise<Session>;
   /** The newest answer at the end of the run. */
   readonly text: Promise<string>;
+  /** The newest fact of a run that is resumed, as soon as this process has taken it; of other runs their end. */
+  readonly taken: Promise<FactId>;
   readonly #leaving = new AbortController();
   readonly #queue: RunEvent[] = [];
   #wake: (() => void) | undefined;
@@ -33,21 +40,28 @@ export class RunStream implements AsyncIterable<RunEvent> {
     start: (follower: Follower, signal: AbortSignal) => Promise<Session>,
   ) {
     const signals = signal === undefined ? [] : [signal];
-    this.result = this.#run(module, start, AbortSignal.any([...signals, this.#leaving.signal]));
+    let taken: Follower["taken"] = () => {};
+    const first = new Promise<FactId>((resolve) => {
+      taken = resolve;
+    });
+    this.result = this.#run(module, start, taken, AbortSignal.any([...signals, this.#leaving.signal]));
     this.text = this.result.then(({ text }) => text);
+    this.taken = Promise.race([first, this.result.then(({ id }) => id)]);
     // A reader of the events alone gets the error from the loop.
     this.result.catch(() => {});
     this.text.catch(() => {});
+    this.taken.catch(() => {});
   }
 
   async #run(
     module: string,
     start: (follower: Follower, signal: AbortSignal) => Promise<Session>,
+    taken: Follower["taken"],
     signal: AbortSignal,
   ): Promise<Session> {
     try {
       const teller = new EventTeller(module, (event) => this.#push(event), await partialParser());
-      const session = await start((observation) => teller.hear(observation), signal);
+      const session = await start({ hear: (observation) => teller.hear(observation), taken }, signal);
       teller.end(session);
       return session;
     } finally {
@@ -82,7 +96,11 @@ export class RunStream implements AsyncIterable<RunEvent> {
       }
       await this.result;
     } finally {
-      if (!this.#isOver) this.#leaving.abort("its reader left");
+      if (!this.#isOver) {
+        this.#leaving.abort("its reader left");
+        // Once the loop is left, the cancellation is on the record.
+        await this.result.catch(() => {});
+      }
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Content, Session } from "../../session/index.js";
 import { requireKnown, requireModule } from "../given.js";
 import type { Module } from "../module.js";
-import { RUN_SETTINGS, type RunSettings } from "../rath-options.js";
+import { type ReplaySettings, RUN_SETTINGS, type RunSettings } from "../rath-options.js";
 import type { Runs } from "../run/runs.js";
 import type { TurnSettings, Turns } from "../turn.js";
 import { RunStream } from "./stream.js";
@@ -12,6 +12,8 @@ export type Streams = {
   (module: Module, session: Session, settings?: RunSettings): RunStream;
   /** As `rath.resume`. */
   resume(nameOrId: string, module: Module, settings?: Pick<RunSettings, "signal">): RunStream;
+  /** As `rath.replay`. */
+  replay(nameOrId: string, module: Module, settings?: ReplaySettings): RunStream;
   /** As `rath.turn`. */
   turn(module: Module, name: string, text?: Content, settings?: TurnSettings): RunStream;
 };
@@ -27,6 +29,10 @@ export function streamsOf(runs: Runs, turns: Turns): Streams {
         resume: (nameOrId: string, module: Module, settings: Pick<RunSettings, "signal"> = {}) =>
           new RunStream(nameOf(module), signalOf(settings), (follower, signal) =>
             runs.resume(nameOrId, module, { ...settings, signal }, follower),
+          ),
+        replay: (nameOrId: string, module: Module, settings: ReplaySettings = {}) =>
+          new RunStream(nameOf(module), settings.signal, (follower, signal) =>
+            runs.replay(nameOrId, module, { ...settings, signal }, follower),
           ),
         turn: (module: Module, name: string, text?: Content, settings: TurnSettings = {}) =>
           new RunStream(nameOf(module), signalOf(settings), (follower, signal) =>

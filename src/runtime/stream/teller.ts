@@ -1,4 +1,5 @@
-import { type Fact, type FactId, type Json, type Session, wordsOf } from "../../session/index.js";
+import { type FactId, type FactOf, type Json, type Session, wordsOf } from "../../session/index.js";
+import { defined } from "../../util/index.js";
 import type { Observation } from "../run/options.js";
 import { Scope } from "../run/scope.js";
 import { statusOf } from "../status.js";
@@ -14,6 +15,8 @@ export class EventTeller {
   readonly #parse: PartialParser;
   /** The text that has streamed in of each model call that is under way, and the length at which it is parsed again. */
   readonly #streamed = new Map<FactId, { text: string; parseAt: number }>();
+  /** The names of modules that are under way, by the fact that began them. */
+  readonly #modules = new Map<FactId, string>();
   /** The tools of calls that are under way. */
   readonly #tools = new Map<FactId, string>();
   /** Whether an `agent-configure` fact asks for structured output. */
@@ -61,8 +64,23 @@ export class EventTeller {
     const place = this.#placeOf(session);
     this.#tell({ type: "fact", ...place, session });
     switch (fact.type) {
+      case "run-start":
+      case "module-enter":
+        this.#modules.set(session.id, fact.module);
+        this.#tell({ type: "module-start", ...place, module: fact.module, id: session.id, session });
+        return;
+      case "run-end":
+      case "module-exit":
+        this.#left(session, fact);
+        return;
+      case "model-call":
+        this.#tell({ type: "model-call", ...place, call: session.id, model: fact.model, session });
+        return;
       case "model-reply":
         this.#reply(session, fact);
+        return;
+      case "route-choose":
+        this.#tell({ type: "route", ...place, chosen: fact.chosen, ...defined({ why: fact.why }), session });
         return;
       case "effect-fail":
         if (!this.#streamed.delete(fact.of)) return;
@@ -70,6 +88,7 @@ export class EventTeller {
         return;
       case "model-failure":
         this.#streamed.delete(fact.of);
+        this.#tell({ type: "model-reply", ...place, call: fact.of, error: fact.error, session });
         return;
       case "tool-call":
         this.#tools.set(session.id, fact.name);
@@ -85,7 +104,24 @@ export class EventTeller {
     }
   }
 
-  #reply(session: Session, { of, content }: Fact & { readonly type: "model-reply" }): void {
+  #left(session: Session, { of, error }: FactOf<"run-end" | "module-exit">): void {
+    const known = this.#modules.get(of);
+    this.#modules.delete(of);
+    const began = known === undefined ? before(session, (node) => node.id === of)?.fact : undefined;
+    const module = known ?? (began?.type === "module-enter" ? began.module : this.#module);
+    const { branch } = session;
+    this.#tell({ type: "module-end", module, branch, id: of, ...defined({ error }), session });
+  }
+
+  #reply(session: Session, fact: FactOf<"model-reply">): void {
+    this.#words(session, fact);
+    const { of: call, content, finish, usage, cost } = fact;
+    const about = { ...this.#placeOf(session), call, text: wordsOf(content), finish, usage };
+    this.#tell({ type: "model-reply", ...about, ...defined({ cost }), session });
+  }
+
+  /** The parts of a reply that did not stream in. */
+  #words(session: Session, { of, content }: FactOf<"model-reply">): void {
     const request = before(session, (node) => node.id === of);
     const streamed = this.#streamed.delete(of);
     if (request !== undefined) this.#object(request, wordsOf(content));
@@ -98,7 +134,7 @@ export class EventTeller {
   }
 
   #object(request: Session, text: string): void {
-    const { config } = request.fact as Fact & { readonly type: "model-call" };
+    const { config } = request.fact as FactOf<"model-call">;
     if (config === undefined || !this.#isStructured(request, config)) return;
     try {
       const object = this.#parse(text) as Json;

@@ -2,6 +2,7 @@ import { dueOf, type Fact, type FactId, type FactOf, parentsOf, readFact } from 
 import type { Line, Store } from "../../store/index.js";
 import { defined } from "../../util/index.js";
 import { isRunName, runName, unnamed } from "../run/names.js";
+import { isAboutTheRecord } from "../status.js";
 
 export type Recorded = {
   readonly head: FactId;
@@ -23,7 +24,7 @@ export function nameOf({ nonce, fact }: Pick<Recorded, "nonce" | "fact">): strin
   return fact.name ?? unnamed(nonce);
 }
 
-/** The record of a run, found from any of its sessions. */
+/** The record of a run, found from any of its sessions, and from those that were made of them otherwise than by a fork. */
 export async function recordedRun(store: Store, nameOrId: string): Promise<Recorded | undefined> {
   const given = await store.resolve(nameOrId);
   const stamped = await stampedIn(store, given);
@@ -63,10 +64,19 @@ export async function recordedRun(store: Store, nameOrId: string): Promise<Recor
     names: branches.map(({ name }) => name),
     over: end !== undefined,
     elsewhere:
-      current === undefined || newest !== undefined || (await isOrigin(store, current, start, fact))
+      current === undefined ||
+      (newest === undefined
+        ? await isOrigin(store, current, start, fact)
+        : !(await isBehind(store, newest.id, current)))
         ? undefined
         : current,
   };
+}
+
+/** Whether a session goes on after a fact, with more than facts about the record. */
+async function isBehind(store: Store, id: FactId, session: FactId): Promise<boolean> {
+  const newest = await nearest(store, session, (fact) => !isAboutTheRecord(fact));
+  return newest !== undefined && newest.id !== id;
 }
 
 /** Whether this is a session of the run that a what-if comes from: it stands there until it has made something itself. */
@@ -126,11 +136,17 @@ type Stamped = { readonly id: FactId; readonly fact: Fact & { readonly run: stri
 /** The nearest fact of a run, or of this run, from a session back along its first parents. */
 async function stampedIn(store: Store, id: FactId, run?: string): Promise<Stamped | undefined> {
   const isStamped = (fact: Fact) => (run === undefined ? fact.run !== undefined : fact.run === run);
-  return (await nearest(store, id, isStamped)) as Stamped | undefined;
+  // Somebody forked it off: it is a session of its own, whatever run its past was made by.
+  const found = await nearest(store, id, (fact) => isStamped(fact) || isForeignFork(fact));
+  return found?.fact.run === undefined ? undefined : (found as Stamped);
+}
+
+function isForeignFork({ type, run }: Fact): boolean {
+  return type === "branch-fork" && run === undefined;
 }
 
 /** The nearest fact that fits, from a session back along its first parents. */
-async function nearest(
+export async function nearest(
   store: Store,
   id: FactId,
   fits: (fact: Fact) => boolean,
@@ -179,6 +195,17 @@ export type Unfinished = {
   readonly due?: string;
 };
 
+/** The first time that a suspended run waits for: a timer, or a deadline of an approval. */
+export async function wakeTimeOf(store: Store, newest: Fact): Promise<string | undefined> {
+  const times: string[] = [];
+  for (const id of newest.type === "run-suspend" ? newest.waiting : []) {
+    const asked = await factAt(store, id);
+    if (asked?.type === "timer-set") times.push(dueOf(asked));
+    if (asked?.type === "approval-ask" && asked.expires !== undefined) times.push(asked.expires);
+  }
+  return times.sort()[0];
+}
+
 /** Every run that has not ended, and whether it waits. */
 export async function unfinishedIn(store: Store): Promise<readonly Unfinished[]> {
   const found: Unfinished[] = [];
@@ -187,13 +214,7 @@ export async function unfinishedIn(store: Store): Promise<readonly Unfinished[]>
     const head = await store.head(name);
     const newest = head === undefined ? undefined : await factAt(store, head);
     const waiting = newest?.type === "run-suspend";
-    const times: string[] = [];
-    for (const id of waiting ? newest.waiting : []) {
-      const asked = await factAt(store, id);
-      if (asked?.type === "timer-set") times.push(dueOf(asked));
-      if (asked?.type === "approval-ask" && asked.expires !== undefined) times.push(asked.expires);
-    }
-    const [due] = times.sort();
+    const due = newest === undefined ? undefined : await wakeTimeOf(store, newest);
     found.push({ run: fact.nonce, name, module: fact.module, waiting, ...defined({ due }) });
   }
   return found;

@@ -64,7 +64,9 @@ export async function reopen(
     for (const { id, line } of batch) tape.add(id, line);
   if (origin?.again === true) redo(tape, origin.run);
   if (fork && upTo !== undefined) forgetOpenDecisions(tape);
-  const entries = tape.entries.filter(({ id }) => starts.some((start) => start.id === id));
+  const entries = tape.entries.filter(
+    ({ id, type }) => type === "run-start" && starts.some((start) => start.id === id),
+  );
   const { digests, for: behalf } = readFact(first.line, undefined) as FactOf<"run-start">;
   return {
     nonce,

@@ -202,12 +202,12 @@ export class Tape {
     const found = this.#sorted(parents[0]?.id ?? "");
     if (found === undefined) return undefined;
     const ids = parents.map((parent) => parent.id);
-    let key: string | undefined;
+    let line: string | undefined;
     const candidates: Entry[] = [];
     for (const entry of found) {
       if (!this.#free(entry) || entry.type !== fact.type || RUNTIME_ONLY.has(entry.type)) continue;
-      key ??= keyOf(writeLine(ids, fact as unknown as Fact, keepingOf(realm)));
-      if (keyOf(entry.line) === key) return entry;
+      line ??= writeLine(ids, fact as unknown as Fact, keepingOf(realm));
+      if (isSameLine(entry.line, line)) return entry;
       candidates.push(entry);
     }
     // The same body with its keys in another order is the same body; and where a record came without the secret of its
@@ -215,7 +215,7 @@ export class Tape {
     if (candidates.length === 0) return undefined;
     const body = bodyOf(fact);
     return candidates.find(
-      ({ line }) => isSameList(parentsOf(line), ids) && bodyOf(readFact(line, realm.blobs)) === body,
+      (entry) => isSameList(parentsOf(entry.line), ids) && bodyOf(readFact(entry.line, realm.blobs)) === body,
     );
   }
 
@@ -328,31 +328,49 @@ function outcomesOfOthers({ entries, run: own }: Tape, blobs: BlobSource | undef
   return index;
 }
 
-/** The line without its stamp: what must be the same for two facts to be the same. */
-function keyOf(line: string): string {
-  const fact = line.indexOf('"fact":{"type":"');
-  const start = line.indexOf('"at":"', fact);
-  return line.slice(0, start) + line.slice(line.indexOf('"by":', start));
+/** Whether two lines are the same but for their stamps: then their facts are the same. */
+function isSameLine(one: string, other: string): boolean {
+  const [stamp, by] = stampIn(one);
+  const [otherStamp, otherBy] = stampIn(other);
+  return (
+    stamp === otherStamp &&
+    one.length - by === other.length - otherBy &&
+    one.slice(0, stamp) === other.slice(0, stamp) &&
+    one.slice(by) === other.slice(otherBy)
+  );
+}
+
+/** Where the stamp of a line begins, and where its body goes on. */
+function stampIn(line: string): readonly [number, number] {
+  const start = line.indexOf('"at":"', line.indexOf(BEGINNING));
+  return [start, line.indexOf('"by":', start)];
 }
 
 function stampOf(line: string): { type: string; run: string; seq: number } | undefined {
-  const match = STAMP.exec(line.slice(line.indexOf('"fact":{"type":"')));
+  STAMP.lastIndex = line.indexOf(BEGINNING);
+  const match = STAMP.exec(line);
   if (match === null) return undefined;
   return { type: match[1] as string, run: JSON.parse(match[2] as string), seq: Number(match[3]) };
 }
 
 /** How every fact of a run begins: the order in which a draft has its fields. */
-const STAMP = /^"fact":\{"type":"([a-z-]+)","at":"[^"]*","run":("(?:[^"\\]|\\.)*"),"seq":(\d+),/;
+const STAMP = /"fact":\{"type":"([a-z-]+)","at":"[^"]*","run":("(?:[^"\\]|\\.)*"),"seq":(\d+),/y;
+const BEGINNING = '"fact":{"type":"';
 
 function firstParent(line: string): FactId {
-  return parentsOf(line)[0] ?? "";
+  const from = line.indexOf("[") + 1;
+  return line[from] === '"' ? line.slice(from + 1, line.indexOf('"', from + 1)) : "";
 }
 
 function ofOf(line: string): FactId {
-  const [first, second] = line.slice(line.indexOf('"fact":{"type":"')).matchAll(/"of":"([0-9a-f]{64})"/g);
+  const at = line.indexOf(OF, line.indexOf(BEGINNING));
+  if (at < 0) return "";
   // A result may have such a field as well; then the whole line has to be read.
-  return (second === undefined ? first?.[1] : (JSON.parse(line) as { fact: { of?: FactId } }).fact.of) ?? "";
+  if (line.includes(OF, at + 1)) return (JSON.parse(line) as { fact: { of?: FactId } }).fact.of ?? "";
+  return line.slice(at + OF.length, line.indexOf('"', at + OF.length));
 }
+
+const OF = '"of":"';
 
 function keepingOf({ inline, key }: Realm): { inline: number; secret?: Uint8Array } {
   return key === undefined ? { inline } : { inline, secret: key.secret };
