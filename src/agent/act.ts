@@ -1,49 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type Attempt,
-  BudgetError,
-  failureOf,
-  hold,
-  type Outcome,
-  performAll,
-  RefusedError,
-  type Request,
-} from "../runtime/index.js";
-import {
-  backFrom,
-  canonical,
-  type FactId,
-  type FactInput,
-  type Failure,
-  type Json,
-  type Principal,
-  type Session,
-} from "../session/index.js";
+import type { Attempt, Outcome, Request } from "../runtime/index.js";
+import { BudgetError, failureOf, hold, performAll, RefusedError } from "../runtime/index.js";
+import type { FactId, FactInput, Failure, Json, Principal, Session } from "../session/index.js";
+import { backFrom, canonical } from "../session/index.js";
 import { defined, isPromise } from "../util/index.js";
-import {
-  enter,
-  type Module,
-  requireName,
-  termsOrNone,
-  textOrNone,
-  texts,
-  wrong,
-  yesOrNo,
-} from "../workflow/index.js";
+import type { Module } from "../workflow/index.js";
+import { enter, requireName, termsOrNone, textOrNone, texts, wrong, yesOrNo } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { brokenCall, type CallRequest } from "./model/index.js";
 import { lastReply, outputIn } from "./output.js";
 import { stopOf } from "./stop.js";
-import {
-  type Checked,
-  checkInput,
-  reconcileTool,
-  runTool,
-  type Tool,
-  type ToolContext,
-  ToolOutputError,
-  unknownTool,
-} from "./tool/index.js";
+import type { Checked, Tool, ToolContext } from "./tool/index.js";
+import { checkInput, reconcileTool, runTool, ToolOutputError, unknownTool } from "./tool/index.js";
 import { type Callable, type Toolbox, toolboxOf } from "./toolbox.js";
 
 /** Why no call of a reply may be made, or why a call may not. */
@@ -53,8 +21,8 @@ export type Refusals = {
 };
 
 /**
- * Does what a reply asks for: all requests on the record in order, side by side where nothing forbids it, each outcome
- * as it comes. Whatever goes wrong with a call is an outcome that the model reads.
+ * Makes the calls of a reply: records all requests in order, runs them side by side where it may. A failure
+ * is an outcome that the model reads.
  */
 export async function act(
   session: Session,
@@ -63,14 +31,12 @@ export async function act(
   box: Toolbox,
   refusals: Refusals,
 ): Promise<Session> {
-  const requests = await hold(session, () =>
-    Promise.all(
-      calls.map(async (call) => {
-        const refusal = refusals.all ?? broken(call) ?? refusals.of(call);
-        return refusal === undefined ? requestFor(call, agent, box) : refused(call, agent, refusal);
-      }),
-    ),
-  );
+  const asked = calls.map((call) => {
+    const refusal = refusals.all ?? broken(call) ?? refusals.of(call);
+    return refusal === undefined ? requestFor(call, agent, box) : refused(call, agent, refusal);
+  });
+  const isChecked = (one: Request | Promise<Request>): one is Request => !isPromise(one);
+  const requests = asked.every(isChecked) ? asked : await hold(session, () => Promise.all(asked));
   try {
     return await performAll(session, requests);
   } catch (error) {
@@ -109,10 +75,17 @@ function broken(call: CallRequest): Failure | undefined {
     : { name: "BrokenCallError", message: `This call was not made: ${reason}`, code: "call-broken" };
 }
 
-async function requestFor(call: CallRequest, agent: string, box: Toolbox): Promise<Request> {
+/** The request, or a promise of it where the schema of the tool checks asynchronously. */
+function requestFor(call: CallRequest, agent: string, box: Toolbox): Request | Promise<Request> {
   const tool = box.tools.get(call.name);
   if (tool === undefined) return refused(call, agent, unknownTool(call.name, [...box.tools.keys()]));
-  const input = await inTime(tool, checkInput(tool, call.input));
+  const checked = checkInput(tool, call.input);
+  return isPromise(checked)
+    ? inTime(tool, checked).then((late) => checkedRequest(call, agent, tool, late))
+    : checkedRequest(call, agent, tool, checked);
+}
+
+function checkedRequest(call: CallRequest, agent: string, tool: Tool, input: Checked): Request {
   if (!input.ok) return refused(call, agent, input.failure);
   try {
     return allowed(call, agent, tool, input.value);
@@ -142,20 +115,20 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
         return { type: "tool-result", output, by, ...defined({ origin: tool.origin }) };
       }),
     failed: (error) => ({ type: "tool-failure", error, by }),
+    schema: tool.input.json,
+    shown,
+    async edit(changed) {
+      const checked = await inTime(tool, checkInput(tool, changed));
+      return checked.ok ? allowed({ ...call, input: changed }, agent, tool, checked.value) : checked.failure;
+    },
     ...defined({ presumed: tool.presumed, answer: tool.question?.(input), timeout, retry }),
     ...(tool.client === true && { client: { origin: tool.origin ?? "tool" } }),
-    schema: tool.input.json,
     ...(conflicts.length > 0 && { conflicts }),
     ...(tool.touches !== undefined && { touches: touchesOf(tool.touches(input), where) }),
     ...(tool.reversible !== undefined && {
       reversible: yesOrNo(tool.reversible(input), "reversible", where),
     }),
-    shown,
     ...(terms !== undefined && { approval: { what: shown, terms } }),
-    async edit(changed) {
-      const checked = await inTime(tool, checkInput(tool, changed));
-      return checked.ok ? allowed({ ...call, input: changed }, agent, tool, checked.value) : checked.failure;
-    },
     ...(module !== undefined && { inside: insideOf(tool, module, input, agent) }),
     ...(tool.reconcile !== undefined && {
       reconcile: (attempt: Attempt) =>
@@ -167,10 +140,7 @@ function allowed(call: CallRequest, agent: string, tool: Tool, input: unknown): 
   };
 }
 
-/**
- * What a person sees who shall agree to a call: what was asked for, and what the tool makes of it where that is something
- * else, because its schema fills in or changes something. They agree to what will be done.
- */
+/** The input that a person approves, with the parsed input where the schema changes it. */
 function shownOf(tool: string, asked: Json, input: unknown): Json {
   const shown = { tool, input: asked };
   if (isDeepStrictEqual(input, asked)) return shown;
@@ -205,13 +175,12 @@ function touchesOf(touched: unknown, where: string): NonNullable<Request["touche
 }
 
 /** A write stays done when its output cannot be used: the model is told, and the call is not tried again. */
-async function orLost<Found>(tool: Tool, find: () => Promise<Found>): Promise<Found | Outcome> {
-  try {
-    return await find();
-  } catch (error) {
-    if (tool.effect !== "write" || !(error instanceof ToolOutputError)) throw error;
+function orLost<Found>(tool: Tool, find: () => Promise<Found>): Promise<Found | Outcome> {
+  if (tool.effect !== "write") return find();
+  return find().catch((error: unknown): Outcome => {
+    if (!(error instanceof ToolOutputError)) throw error;
     return { type: "tool-failure", error: failureOf(error), by: actor(tool.name) };
-  }
+  });
 }
 
 /** A call that is recorded and answered and never made. */
@@ -231,10 +200,10 @@ function requested(
   more: Pick<Request<"tool-call">["fact"], "effect" | "key" | "source">,
 ): Request<"tool-call">["fact"] {
   const { name, input, call: id } = call;
-  return { type: "tool-call", name, input, call: id, ...more, by: `agent:${agent}` };
+  return { type: "tool-call", by: `agent:${agent}`, name, input, call: id, ...more };
 }
 
-/** The module works on a fork where it is told its task; what it says last is what the caller hears. */
+/** The module works on a fork where it is told its task; the caller gets its last words. */
 function insideOf(tool: Tool, module: Module, input: unknown, agent: string): NonNullable<Request["inside"]> {
   let since: FactId | undefined;
   return {
@@ -262,7 +231,7 @@ function answered(module: Module, session: Session, since: FactId | undefined): 
 }
 
 function contextOf(attempt: Attempt): ToolContext {
-  const { signal, key, number, request, emit, secret, redact, sandbox, store } = attempt;
+  const { key, number, request, emit, secret, redact, sandbox, store } = attempt;
   const record = (fact: FactInput): void => {
     // The runtime records file changes and commands: it observed them. A tool may record what it recalled, but not what
     // prompts show of it.
@@ -275,8 +244,21 @@ function contextOf(attempt: Attempt): ToolContext {
       );
     attempt.record(fact);
   };
-  const common = { signal, key, store, emit, secret, redact, sandbox };
-  return { ...common, attempt: number, call: request.id, session: request, record };
+  return {
+    get signal() {
+      return attempt.signal;
+    },
+    attempt: number,
+    call: request.id,
+    session: request,
+    record,
+    key,
+    store,
+    emit,
+    secret,
+    redact,
+    sandbox,
+  };
 }
 
 /** Models invent names, the empty one too. */

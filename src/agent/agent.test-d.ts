@@ -9,7 +9,7 @@ const count = step("count", async () => 5, read);
 const stock = step("stock", async (item: string) => item.length, read);
 
 describe("types", () => {
-  it("[L9] what needs more than a session is no tool, and nobody to hand over to", () => {
+  it("[L9] a module that needs more than a session is not a tool, and cannot be handed over to", () => {
     agent({ name: "a", model, tools: [count], handoffs: [count] });
     // @ts-expect-error nobody would give it an item
     agent({ name: "a", model, tools: [stock] });

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import { type Observation, openRath } from "../runtime/index.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Observation, openRath, type RunFailedError } from "../runtime/index.js";
 import type { FactOf, Session } from "../session/index.js";
 import {
   digestOfModule,
@@ -153,6 +153,21 @@ describe("the loop", () => {
     expect(saidIn(session).at(-1)).toBe("I have my own.");
   });
 
+  it("[L4] refuses a model without a price under a budget of money, before it is asked", async () => {
+    const thinker = (input: number) => {
+      const rath = openRath({ store: "memory:", prices: { free: { input, output: input } } });
+      onTestFinished(() => rath.close());
+      return (name: string) =>
+        rath.run(agent({ name: "thinker", model: scripted(["Fine."], { name }) }), rath.start("Think."), {
+          budget: { money: 1 },
+        });
+    };
+    const error = await thinker(0)("house-model").catch((thrown: RunFailedError) => thrown);
+    expect(error).toMatchObject({ hint: expect.stringContaining('prices: { "house-model"') });
+    expect(all((error as RunFailedError).session, "model-call")).toEqual([]);
+    expect(saidIn(await thinker(0)("free")).at(-1)).toBe("Fine.");
+  });
+
   it("[L4] shares a budget among agents side by side", async () => {
     const eager = (name: string) =>
       agent({
@@ -255,7 +270,7 @@ describe("the loop", () => {
     await rath.close();
   });
 
-  it("[L6] asks for every piece of a streamed answer only where it shall be kept", async () => {
+  it("[L6] asks for every piece of a streamed answer only where it is to be kept", async () => {
     const base = scripted("One two three.");
     const asked: unknown[] = [];
     const model = {

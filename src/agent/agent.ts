@@ -2,16 +2,8 @@ import { type Budget, BudgetError, canonical, forward, type Retry } from "../run
 import type { Policy } from "../runtime/policy/index.js";
 import { type FactOf, type Failure, type Json, type Session, thrownMessage } from "../session/index.js";
 import { defined, isSameList, mapValues, showValue } from "../util/index.js";
-import {
-  enter,
-  type Module,
-  type Rebuilds,
-  rebuild,
-  restAt,
-  type State,
-  StateError,
-  yesOrNo,
-} from "../workflow/index.js";
+import type { Module, Rebuilds, State } from "../workflow/index.js";
+import { enter, rebuild, restAt, StateError, yesOrNo } from "../workflow/index.js";
 import { act, isDone } from "./act.js";
 import { ask, type Fitter, NOTHING_ASKED } from "./ask.js";
 import { AgentError, GuardrailError, OutputError } from "./error.js";
@@ -28,7 +20,7 @@ import { handoffsIn, within } from "./within.js";
 export type AgentOptions<Schema extends InputSchema = never> = {
   /** The name of the agent: the record has it as `agent:<name>`, and other agents call it by this name. */
   readonly name: string;
-  /** What the agent is good for. Models that may call it or hand over to it read this. */
+  /** The purpose of the agent, for models that may call it or hand over to it. */
   readonly description?: string;
   /** The system prompt, or a function of the session that gives it before each step. */
   readonly instructions?: string | ((session: Session) => string);
@@ -38,10 +30,7 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly fallback?: readonly ModelChoice[];
   /** Finds models that are given by name, such as "openai:gpt-5": `createProviderRegistry` of the AI SDK makes one. */
   readonly registry?: ModelRegistry;
-  /**
-   * Tools, agents and workflows, or a function of the session that gives them before each step. An agent or workflow works
-   * on a fork and sees only its own task.
-   */
+  /** Tools, agents and workflows, or a function of the session. An agent works on a fork. */
   readonly tools?: readonly Callable[] | ((session: Session) => readonly Callable[]);
   /** The names of the tools and handoffs that the model may call. Default: all of them. */
   readonly activeTools?: readonly string[];
@@ -71,15 +60,15 @@ export type AgentOptions<Schema extends InputSchema = never> = {
   readonly chunks?: boolean;
   /** Maximum number of model replies. The agent then stops with a `budget-stop` fact. Default 50. */
   readonly maxSteps?: number;
-  /** Checks of what the agent is told and of what it answers; each verdict is a `validation-report` on the record. */
+  /** Guardrails that check the input and the answer of the agent; each verdict is recorded as a `validation-report`. */
   readonly guardrails?: Guardrails;
   /** Context compression: leaves parts out of the prompt when it exceeds a budget: `compress({ budget: 100_000 })`. */
   readonly compress?: Fitter;
-  /** What the agent sees when it works as a tool: "own" is its own task (the default), "all" also the conversation of the caller. */
+  /** The view of the agent as a tool: "own" (default) is its task, "all" the caller's conversation too. */
   readonly context?: "own" | "all";
 };
 
-/** A module that asks a model what to do, does it, and asks again. */
+/** A module that asks a model for the next step, does it, and asks again. */
 export interface Agent<Output> extends Module, Rebuilds {
   readonly kind: "agent";
   readonly description?: string;
@@ -94,9 +83,9 @@ const BY_FUNCTION = "(a function of the session)";
 const MAX_HANDOFFS = 20;
 
 /**
- * Reason, act, record, repeat. It ends when a reply calls no tool, a stop condition holds, the session was handed over,
- * or a limit is reached, and then the record says so. What tools do wrong the model reads; it throws a
- * `ModelFailedError` when no model answers, and an `OutputError` when no answer fits `output`.
+ * Creates an agent: it asks a model, runs the tools that the model calls, records each step, and repeats. It ends when a reply
+ * calls no tool, a stop condition holds, the session was handed over, or a limit is reached. The model reads failures of tools.
+ * Throws a `ModelFailedError` when no model answers, and an `OutputError` when no answer fits `output`.
  *
  * ```ts
  * const coder = agent({ name: "coder", instructions: "Fix the issue.", model, tools: [readFile, writeFile] });
@@ -192,8 +181,7 @@ class Reasoner {
     try {
       return await this.#loop(entered);
     } catch (error) {
-      // A spent budget is an end like others: visible, and with everything that was done until then. Whoever the
-      // session was handed to has left it by now, and that stands behind the stop.
+      // A spent budget ends the run visibly, with all work done until then, after any handoff.
       if (error instanceof BudgetError) return restAt(error, error.session);
       throw error;
     }
@@ -344,7 +332,7 @@ function notHandedOver(other: boolean): Failure {
   return { name: "HandoffError", message, code };
 }
 
-/** To whom an agent may hand over. Asked when it is first needed: two that hand over to each other are not there at once. */
+/** The modules to hand over to, resolved late: two that hand over to each other do not exist at once. */
 function targetsOf({ name, handoffs = [] }: Given): readonly Module[] {
   if (typeof handoffs !== "function") return handoffs;
   let targets: unknown;

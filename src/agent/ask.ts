@@ -2,15 +2,13 @@ import { isStreamed, perform, pricesOf, type Retry, type Spend } from "../runtim
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { ModelFailedError } from "./error.js";
+import type { LanguageModel, ModelConfig, Prompt } from "./model/index.js";
 import {
   callModel,
   callsOf,
   costOf,
   failureOf,
-  type LanguageModel,
-  type ModelConfig,
   messagesFor,
-  type Prompt,
   priceOf,
   renderPrompt,
   turnOf,
@@ -55,10 +53,7 @@ export type Asked = {
 
 export const NOTHING_ASKED: Asked = Object.freeze({ prompt: undefined, place: 0, replies: 0, called: false });
 
-/**
- * Asks the model what to do next. When it fails for good the next one is asked, and whoever answered is asked first
- * from then on: a model that is down would cost its retries again at every step.
- */
+/** Asks the model for the next step, or the next model when it fails; the one that answered stays first. */
 export async function ask(
   given: Session,
   asking: Asking,
@@ -92,7 +87,7 @@ function performed(
   { replies, called }: Asked,
 ): Promise<Session> {
   const { config, configured, begun = configured, retry, timeout, stream, chunks, insists } = asking;
-  // What the host was told, else what is listed.
+  // The prices of the host come before the listed ones.
   const price = priceOf(model.modelId, pricesOf(session)) ?? priceOf(model.modelId);
   const by = `service:${model.provider}` as const;
   return perform(session, {
@@ -115,27 +110,22 @@ function performed(
         called: called && insists !== true,
         onDelta: (delta) => attempt.emit(delta),
       });
-      return {
-        type: "model-reply",
-        ...reply,
-        ...(price && { cost: costOf(reply.usage, price) }),
-        agent: config.agent,
-        by,
-      };
+      const cost = price && { cost: costOf(reply.usage, price) };
+      return Object.assign({ type: "model-reply", by } as const, reply, cost, { agent: config.agent });
     },
     failed: (error, thrown) => ({
       type: "model-failure",
-      // What the provider said, and the code by which the door knows what became of it: "timeout".
+      // The provider's error, with the code that tells the runtime the outcome: "timeout".
       error: thrown === undefined ? error : { ...defined({ code: error.code }), ...failureOf(thrown) },
       by,
     }),
     retry,
-    ...defined({ timeout }),
     spend: spendOf(prompt, config, price),
+    ...defined({ timeout }),
   });
 }
 
-/** What the call takes at least: the prompt, and as much of an answer as it may give. */
+/** The minimum cost of the call: the prompt and the longest allowed answer. */
 function spendOf(prompt: Prompt, config: ModelConfig, price: ReturnType<typeof priceOf>): Spend {
   const output = config.parameters?.maxOutputTokens ?? 0;
   return {

@@ -24,7 +24,7 @@ export class ModelFailedError extends SessionError {
 
 const OTHER = "give it another model to fall back to: model: [main, other]";
 
-/** What may help, by what the models said: patience only where something may pass. */
+/** A hint by the models' errors: wait only where waiting may help. */
 function hintsFor(
   failures: readonly { readonly model: string; readonly error: Failure }[],
 ): readonly string[] {
@@ -39,7 +39,7 @@ function hintsFor(
   return [...new Set(hints)];
 }
 
-/** The answer did not become what it shall be, however often the model was told. `session` ends with the last check. */
+/** The answer never fitted its schema, after all attempts. `session` ends with the last check. */
 export class OutputError extends SessionError {
   constructor(agent: string, session: Session, tries: number, problem: string, hopeless = false) {
     const often = tries === 1 ? "one try" : `${tries} tries`;

@@ -10,10 +10,7 @@ export type GuardrailVerdict = boolean | { readonly passed: boolean; readonly wh
 export type Guardrail = {
   /** The name of its `validation-report` facts. */
   readonly name: string;
-  /**
-   * A function of the text and the session, or a module: a step gets the text as its input and gives the verdict as its value; an
-   * agent is told the text on a branch of its own and gives the verdict as its output.
-   */
+  /** A function of text and session, or a module: a step's value, or an agent's output on its own branch. */
   readonly check:
     | ((text: string, session: Session) => GuardrailVerdict)
     | Step<string, GuardrailVerdict>
@@ -99,9 +96,7 @@ export function requireGuardrails(guardrails: unknown, _: string, refuse: Refuse
     input = [],
     output = [],
     ...rest
-  } = (isObject(guardrails) ? guardrails : { no: 1 }) as {
-    readonly [side: string]: unknown;
-  };
+  } = (isObject(guardrails) ? guardrails : { no: 1 }) as { readonly [side: string]: unknown };
   if (Object.keys(rest).length > 0 || !Array.isArray(input) || !Array.isArray(output))
     throw refuse("its `guardrails` are not lists of input and output guardrails", EXAMPLE);
   for (const [side, list] of Object.entries({ input, output }) as [string, readonly unknown[]][])

@@ -36,7 +36,7 @@ describe("what an agent is given", () => {
     ["retry", [7, null, { attempts: 0 }, { attempts: Number.NaN }, { wait: -1 }]],
     ["parameters", [7, null, [], circle, { temperature: Number.NaN }, { seed: () => 1 }]],
     ["context", ["some", null, 7]],
-  ])("[L9] is refused when it is none: %s", (option, values) => {
+  ])("[L9] is refused when it is invalid: %s", (option, values) => {
     for (const value of values) {
       const error = thrownBy({ name: "a", model, [option]: value });
       expect(error).toBeInstanceOf(AgentError);
@@ -166,7 +166,7 @@ describe("what an agent is given", () => {
     expect(called).toBe(0);
   });
 
-  it("[L11] each model goes by the replies of its own agent, whoever else spoke", async () => {
+  it("[L11] each model goes by the replies of its own agent when others speak", async () => {
     const one = agent({ name: "one", model: scripted("one 1", "one 2", "one 3") });
     const two = agent({
       name: "two",

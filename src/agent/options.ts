@@ -1,12 +1,11 @@
 import type { Policy } from "../runtime/policy/index.js";
 import { type Json, thrownMessage } from "../session/index.js";
 import { defined, showValue } from "../util/index.js";
+import type { Checks, Refuse } from "../workflow/index.js";
 import {
   anything,
-  type Checks,
   checkOptions,
   optional,
-  type Refuse,
   requireBudget,
   requireCount,
   requireFunction,

@@ -1,21 +1,11 @@
 import { hold } from "../runtime/index.js";
-import {
-  adopted,
-  drafted,
-  type FactId,
-  type FactOf,
-  type Failure,
-  type Json,
-  List,
-  RathError,
-  requireSession,
-  type Session,
-  type View,
-} from "../session/index.js";
+import type { FactId, FactOf, Failure, Json, Session, View } from "../session/index.js";
+import { adopted, drafted, List, RathError, requireSession } from "../session/index.js";
 import { defined } from "../util/index.js";
 import type { Module } from "../workflow/index.js";
 import { AgentError } from "./error.js";
 import { textOf, transcriptFor } from "./model/index.js";
+import { stopOf } from "./stop.js";
 import { checkInput, type InputSchema, type Issue, type Tool, tool } from "./tool/index.js";
 
 /** The expected answer of an agent: the model sees it as a JSON Schema, and each answer is checked. */
@@ -46,7 +36,7 @@ export function parseAnswer(text: string): { readonly value: unknown } | { reado
 }
 
 /**
- * The newest answer of an agent that passed its check, whichever agent it was; undefined when there is none.
+ * The newest structured output that passed its check, of any agent; otherwise undefined.
  *
  * ```ts
  * const session = await rath.run(sequence([reader, critic]), rath.start("Read it."));
@@ -77,6 +67,13 @@ export function lastReply(session: Session, since: FactId | undefined): string |
     (message) => message.role === "assistant" && textOf(message.content) !== "",
   );
   return last?.role === "assistant" ? textOf(last.content) : undefined;
+}
+
+/** The output of a module since a session, else its last words; undefined where a limit ended the work. */
+export function answerOf(module: Module, session: Session, since: Session): Json | undefined {
+  if (stopOf(session) !== undefined) return undefined;
+  const output = outputIn(module, session);
+  return output === undefined ? lastReply(session, since.id) : output;
 }
 
 /** Answers that passed, oldest first: of this line of the conversation, and of what was merged into it unless it lost. */
@@ -145,7 +142,7 @@ async function valueIn(text: string, { checker }: Output): Promise<Found> {
   return { value: result.value as Json };
 }
 
-/** What is wrong, in words for a model that was asked for an answer and not for a call. */
+/** The problem in words, for a model that was asked for an answer and not for a call. */
 function misfit({ message, data }: Failure): Found {
   const { issues, reason } = (data ?? {}) as { readonly issues?: readonly Issue[]; readonly reason?: string };
   if (issues === undefined) return { problem: `its schema is broken: ${reason ?? message}.`, hopeless: true };

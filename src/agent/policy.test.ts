@@ -61,7 +61,7 @@ describe("a policy", () => {
     expect(decision?.of).toBe(asked?.id);
   });
 
-  it("[A31] what it denies is not done, and the model reads why", async () => {
+  it("[A31] a denied call is not made, and the model reads why", async () => {
     const bank = new Bank();
     const clerk = agent({
       name: "clerk",
@@ -79,7 +79,7 @@ describe("a policy", () => {
     expect(typesOf(session)).not.toContain("effect-start");
   });
 
-  it("[A32] what must be asked waits for a person, who agrees to exactly that; a replay asks nobody", async () => {
+  it("[A32] a call to ask about waits for a person, who agrees to exactly that; a replay asks nobody", async () => {
     const bank = new Bank();
     const rath = openRath({
       store: "memory:",
@@ -225,7 +225,7 @@ describe("a policy and modules as tools", () => {
   const boss = () =>
     agent({ name: "boss", model: scripted(call("helper", { task: "help" }), "done"), tools: [helper] });
 
-  it("[A37] what is denied is not entered", async () => {
+  it("[A37] a denied module is not entered", async () => {
     const session = await ran(boss(), "Go.", {
       policy: rules({ name: "alone", verdict: "deny", tool: "helper" }),
     });
@@ -234,7 +234,7 @@ describe("a policy and modules as tools", () => {
     expect(typesOf(session)).not.toContain("branch-fork");
   });
 
-  it("[A37] what must be asked is entered once somebody agreed, and a replay enters it again", async () => {
+  it("[A37] a module to ask about is entered once somebody agreed, and a replay enters it again", async () => {
     const rath = openRath({
       store: "memory:",
       policy: rules({ name: "ask", verdict: "ask", tool: "helper" }),
@@ -503,7 +503,7 @@ describe("on whose behalf", () => {
     });
   };
 
-  it("[A45] each decision says who let whom, from the person who began the run on", async () => {
+  it("[A45] each decision names the chain of delegation, from the person who began the run on", async () => {
     const bank = new Bank();
     const rath = openRath({ store: "memory:", policy: rules() });
     const module = team(bank);
@@ -524,7 +524,7 @@ describe("on whose behalf", () => {
     await rath.close();
   });
 
-  it("[A45] a rule can hold for all that is done on somebody's behalf, whoever does it", async () => {
+  it("[A45] a rule can hold for everything done on somebody's behalf, by anybody", async () => {
     for (const [by, paid] of [
       ["user:ada", 1],
       ["user:eve", 0],
@@ -665,7 +665,7 @@ describe("a person in the loop", () => {
     await rath.close();
   });
 
-  it("[A37] of a module some of whom need not answer any more, a run goes on and replays", async () => {
+  it("[A37] a run goes on and replays when some of those asked about a module need not answer now", async () => {
     const inner: string[] = [];
     const work = step("work", () => inner.push("work"), { effect: "write" });
     const go = signal("go", "go on?");
@@ -708,7 +708,7 @@ describe("a person in the loop", () => {
     await rath.close();
   });
 
-  it("[A39] what an agent types is not said by a person", async () => {
+  it("[A39] words typed by an agent are not said by a person", async () => {
     const { bank, rath, clerk } = await asked({ to: "eve", amount: 5 }, [
       { name: "review", verdict: "ask", tool: "pay", approval: { from: "agent:reviewer" } },
       {
@@ -739,14 +739,58 @@ describe("a person in the loop", () => {
     await rath.close();
   });
 
-  it("[A39] what a policy denies nobody can edit into being done, and what does not fit is asked about again", async () => {
+  it("[A49] an edit that does not fit the schema of the tool is refused when it is given", async () => {
+    const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 }, [
+      { name: "pay", verdict: "ask", tool: "pay" },
+    ]);
+    for (const edit of [{ to: "bob" }, { to: "bob", amount: "9" }, null, [], "90"]) {
+      await expect(rath.approve("n", { by: "user:ada", edit }), JSON.stringify(edit)).rejects.toMatchObject({
+        code: "answer-refused",
+        message: expect.stringContaining("do not fit the input schema of the tool"),
+        hint: expect.stringContaining('"amount"'),
+        data: { edit, schema: { type: "object" } },
+      });
+      expect((await rath.pending("n")).map(({ answered }) => answered)).toEqual([false]);
+    }
+    await rath.approve("n", { by: "user:ada", edit: { to: "bob", amount: 4 } });
+    await rath.resume("n", clerk);
+    expect(bank.paid).toEqual([{ to: "bob", amount: 4 }]);
+    await rath.close();
+  });
+
+  it("[A49] an edit that only the tool's own check refuses is asked about again", async () => {
+    const paid: number[] = [];
+    const pay = tool({
+      name: "pay",
+      description: "Pays.",
+      input: z.object({
+        amount: z.number().refine((amount) => amount % 5 === 0, "must be a multiple of five"),
+      }),
+      effect: "write",
+      approval: true,
+      run: ({ amount }) => {
+        paid.push(amount);
+        return "paid";
+      },
+    });
+    const rath = openRath({ store: "memory:" });
+    const clerk = agent({ name: "clerk", model: scripted(call("pay", { amount: 5 }), "done"), tools: [pay] });
+    await rath.run(clerk, rath.start("Pay."), { name: "n" });
+    await rath.approve("n", { by: "user:ada", edit: { amount: 4 } });
+    await rath.resume("n", clerk);
+    expect((await rath.pending("n"))[0]?.problem).toContain("a multiple of five");
+    await rath.approve("n", { by: "user:ada", edit: { amount: 10 } });
+    const session = await rath.resume("n", clerk);
+    expect(paid).toEqual([10]);
+    expect((await rath.replay("n", clerk, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[A39] no edit allows a denied call", async () => {
     const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 }, [
       { name: "pay", verdict: "ask", tool: "pay" },
       { name: "never", verdict: "deny", tool: "pay", amount: { above: 100 } },
     ]);
-    await rath.approve("n", { by: "user:ada", edit: { to: "bob" } });
-    await rath.resume("n", clerk);
-    expect((await rath.pending("n"))[0]?.problem).toContain("amount");
     await rath.approve("n", { by: "user:ada", edit: { to: "bob", amount: 900 } });
     const session = await rath.resume("n", clerk);
     expect(bank.paid).toEqual([]);
@@ -758,7 +802,7 @@ describe("a person in the loop", () => {
     await rath.close();
   });
 
-  it("[A39] what a person types is said by a person", async () => {
+  it("[A39] words typed by a person are said by a person", async () => {
     const { bank, rath, clerk } = await asked({ to: "eve", amount: 5 }, [
       { name: "strangers", verdict: "ask", tool: "pay", untrusted: ["to"] },
       { name: "sums", verdict: "deny", tool: "pay", untrusted: ["amount"], amount: { above: 50 } },
@@ -799,7 +843,7 @@ describe("a person in the loop", () => {
     await rath.close();
   });
 
-  it("[A40] whoever takes over gives the result, and is trusted as a person is", async () => {
+  it("[A40] the person who takes over gives the result, and is trusted as a person is", async () => {
     const { bank, rath, clerk } = await asked({ to: "bob", amount: 5 });
     await rath.takeOver("n", { by: "user:bob", value: "I paid it in cash." });
     const session = await rath.resume("n", clerk);

@@ -1,4 +1,4 @@
-import { canonical, type FactInput, type Json, type Session } from "../session/index.js";
+import { asJson, canonical, type FactInput, type Session } from "../session/index.js";
 import { defined, isObject, isPromise, optionNames, unknownOption } from "../util/index.js";
 import { texts, wrong } from "../workflow/index.js";
 import { configFact, type LanguageModel, type ModelConfig, type Parameters } from "./model/index.js";
@@ -22,10 +22,7 @@ export type StepSettings = {
   readonly parameters?: Parameters;
 };
 
-/**
- * Chooses the settings of the next model call. `info.step` is its number, from 1, and `info.calls` are the tools that the last
- * reply called. It must depend on the session alone, since resume and replay call it again.
- */
+/** Chooses the settings of the next model call, from the session alone: a replay calls it again. */
 export type PrepareStep = (session: Session, info: StepInfo) => StepSettings | undefined;
 
 /** Everything that one model call is made with. */
@@ -73,17 +70,14 @@ export function setupAt(
     config,
     box: used,
     models: first === undefined ? given.models : [first, ...given.models.filter((model) => model !== first)],
-    fact: {
-      ...configFact(config),
-      ...(foreign.length > 0 && { foreign: foreign.map(({ name }) => name) }),
-    },
+    fact: { ...configFact(config), ...(foreign.length > 0 && { foreign: foreign.map(({ name }) => name) }) },
     chose: toolChoice !== undefined,
   };
 }
 
 /** Whether two steps are configured alike, as far as the record says. */
 export function isSameSetup(one: Setup, other: Setup): boolean {
-  return canonical(one.fact as unknown as Json) === canonical(other.fact as unknown as Json);
+  return canonical(asJson(one.fact)) === canonical(asJson(other.fact));
 }
 
 function instructionsOf({ instructions }: Given, session: Session, where: string): string | undefined {

@@ -1,7 +1,7 @@
 import { backFrom, canonical, type Fact, type FactOf, type Session } from "../session/index.js";
 import { refusing, requireCount, requireName } from "../workflow/index.js";
 
-/** What an agent has just done: how many times its model has answered, and the tools that the last reply called. */
+/** The state of an agent after a step: the number of model replies, and the tools that the last one called. */
 export type StepInfo = { readonly step: number; readonly calls: readonly string[] };
 
 /** Decides whether an agent stops, after each reply whose tool calls are done. Must depend on the session alone. */

@@ -1,18 +1,9 @@
 import type { Json } from "../session/index.js";
-import { showValue } from "../util/index.js";
+import { isText, showValue } from "../util/index.js";
 import { isModule, type Module, type Parts, type Refuse } from "../workflow/index.js";
 import { AgentError } from "./error.js";
-import {
-  type AiSdkTool,
-  fromProviderObject,
-  isProviderObject,
-  type JsonSchema,
-  moduleTool,
-  specOf,
-  type Tool,
-  type ToolSpec,
-  tool,
-} from "./tool/index.js";
+import type { AiSdkTool, JsonSchema, Tool, ToolSpec } from "./tool/index.js";
+import { fromProviderObject, isProviderObject, moduleTool, specOf, tool } from "./tool/index.js";
 
 /** A tool, a provider's tool as the AI SDK makes it, or a module (another agent, a workflow), which works on a fork of the request. */
 export type Callable = Tool<never, unknown> | Module | AiSdkTool;
@@ -44,7 +35,7 @@ export function toolboxOf(
     if (one.module !== undefined) parts.set(one.name, one.module);
   }
   for (const target of targets) {
-    if (!isModule(target) || !isName(target.name))
+    if (!isModule(target) || !isText(target.name))
       throw refuse(
         isModule(target) ? "one of its handoffs has no name" : `one of its handoffs is ${showValue(target)}`,
         "hand over to agents or workflows: handoffs: [billing, support]",
@@ -93,7 +84,7 @@ export function transferName(target: string): string {
 
 function asTool(callable: Callable, refuse: Refuse): Tool {
   if (isModule(callable)) {
-    if (!isName(callable.name))
+    if (!isText(callable.name))
       throw refuse("a module among its tools has no name", "give it one: it is what models call");
     const name = plainName(callable.name);
     return moduleTool(callable, { name, description: purposeOf(callable) }) as Tool;
@@ -106,15 +97,11 @@ function asTool(callable: Callable, refuse: Refuse): Tool {
   );
 }
 
-function isName(name: unknown): name is string {
-  return typeof name === "string" && name !== "";
-}
-
-/** What `tool` made, and not only what looks like it: a tool without its effect would be run without care. */
+/** Only the result of `tool` counts: an object like it, without an effect, would be run without care. */
 function isTool(callable: unknown): callable is Tool {
   const { name, run, input, effect, conflicts, approval } = (callable ?? {}) as Partial<Tool>;
   return (
-    isName(name) &&
+    isText(name) &&
     typeof effect === "string" &&
     typeof input?.check === "function" &&
     [run, conflicts, approval].every((one) => typeof one === "function")
@@ -131,7 +118,7 @@ function transferTo(target: Module): Tool {
   }) as Tool;
 }
 
-/** What the model reads when its handoff is under way. */
+/** The result that the model reads when its handoff is under way. */
 export function transferred(target: Module): Json {
   return `${target.name} goes on from here.`;
 }
@@ -151,7 +138,7 @@ export function descriptionOf(module: Module): string | undefined {
   return typeof description === "string" ? description : undefined;
 }
 
-/** What providers take as the name of a tool. */
+/** A name that providers accept for a tool. */
 function plainName(name: string): string {
   return name.replace(/[^a-zA-Z0-9_-]/g, "_").slice(0, 64);
 }

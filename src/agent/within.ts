@@ -1,9 +1,6 @@
 import type { FactId, Session, View } from "../session/index.js";
 
-/**
- * The fork on which a module works as a tool, or undefined outside of any: what was said before belongs to whoever
- * called it. Read from the record, so agents deep inside a workflow that is used as a tool know it too.
- */
+/** The fork on which a module works as a tool, or undefined. It is read from the record. */
 export function within(session: Session): FactId | undefined {
   return session.view(withinView);
 }

@@ -5,11 +5,11 @@ import { RouteError } from "./error.js";
 import { requireFunction, wrong } from "./options.js";
 import type { Rebuilds } from "./state.js";
 
-/** Looks at the session and names a route; null when none fits, and then the session goes on as it is. */
+/** Returns the name of a route for the session, or null when none fits: the session then continues unchanged. */
 export type Choose<Route extends string> = (session: Session) => Route | null;
 
 /**
- * One module out of many, chosen by a rule. The choice is recorded with all its candidates.
+ * Runs the module that a rule chooses. The choice is recorded with all candidates.
  *
  * ```ts
  * const desk = branch("desk", (session) => (isBill(session) ? "billing" : null), { routes: { billing, support } });

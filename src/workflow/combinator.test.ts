@@ -36,15 +36,21 @@ describe("sequence", () => {
 describe("parallel", () => {
   it("[C2] gives each part a fork and merges them in order", async () => {
     const seen: string[][] = [];
-    const looks = (word: string, wait: number): Module =>
-      sequence(word, [
-        slow(word, wait),
-        workflow("look", async (session) => {
-          seen.push([...saidIn(session)]);
-          return session;
-        }),
-      ]);
-    const session = await ran(parallel("p", { first: looks("late", 20), second: looks("early", 1) }));
+    let saw = (): void => {};
+    const other = new Promise<void>((resolve) => {
+      saw = resolve;
+    });
+    const looks = (word: string, wait: Promise<void>): Module => {
+      const pause = step("pause", () => wait, { effect: "read" });
+      return workflow(word, { pause }, async (session, parts) => {
+        const said = (await parts.pause.call(session)).session.say(word, { by: "agent" });
+        seen.push([...saidIn(said)]);
+        saw();
+        return said;
+      });
+    };
+    const parts = { first: looks("late", other), second: looks("early", Promise.resolve()) };
+    const session = await ran(parallel("p", parts));
     expect(seen.slice(0, 2)).toEqual([
       ["go", "early"],
       ["go", "late"],

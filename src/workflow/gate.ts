@@ -1,11 +1,11 @@
 import type { Module } from "../runtime/index.js";
 import {
   adopted,
+  asJson,
   type Digest,
   type FactId,
   type FactOf,
   type FilesState,
-  type Json,
   type View,
 } from "../session/index.js";
 import { mapValues } from "../util/index.js";
@@ -52,7 +52,7 @@ export function gate(name: string, module: Module, options: GateOptions): Module
       const session = entered.append({ type: "gate-check", gate: name, passed, needs: found });
       if (passed) return enter(module as Module, session);
       if (otherwise !== undefined) return enter(otherwise, session);
-      const missing = found.filter(({ state }) => state !== "passed") as unknown as Json;
+      const missing = asJson(found.filter(({ state }) => state !== "passed"));
       return enter(module as Module, await approve(`pass ${name}`, { gate: name, missing }).forward(session));
     },
   );

@@ -7,7 +7,7 @@ import { StepError } from "./error.js";
 export type StepResult<Value> = { readonly session: Session; readonly value: Value };
 
 /**
- * The time in milliseconds, from the host and on the record: a replay reads the same clock.
+ * The time in milliseconds. It is recorded, so a replay gets the same time.
  *
  * ```ts
  * const { session: next, value: milliseconds } = await now(session);
@@ -16,11 +16,11 @@ export type StepResult<Value> = { readonly session: Session; readonly value: Val
 export const now = (session: Session): Promise<StepResult<number>> =>
   ask(session, "now", (services) => services.now());
 
-/** A number from 0 up to 1, from the host and on the record: a replay draws the same one. */
+/** A random number from 0 up to 1. It is recorded, so a replay gets the same number. */
 export const random = (session: Session): Promise<StepResult<number>> =>
   ask(session, "random", (services) => services.random());
 
-/** A new id, from the host and on the record. */
+/** A new UUID. It is recorded, so a replay gets the same id. */
 export const uuid = (session: Session): Promise<StepResult<string>> =>
   ask(session, "uuid", (services) => services.uuid());
 

@@ -6,14 +6,14 @@ import { requireCount, yesOrNo } from "./options.js";
 import type { Rebuilds } from "./state.js";
 
 export type LoopOptions = {
-  /** Whether it is enough, asked after each turn; turns count from 1. Without it, all turns are taken. */
+  /** Decides after each turn whether to stop; turns count from 1. Without it, all turns are taken. */
   readonly until?: (session: Session, turn: number) => boolean;
   /** Maximum number of turns. When they are used up and `until` did not hold, a `LoopError` is thrown. */
   readonly max: number;
 };
 
 /**
- * The same module again and again, until it is enough.
+ * Runs a module repeatedly until a condition holds.
  *
  * ```ts
  * const polish = loop("polish", editor, { max: 5, until: (session) => outputOf(session)?.good === true });

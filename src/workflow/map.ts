@@ -7,23 +7,23 @@ import { endsIn, joined } from "./side.js";
 import type { Rebuilds } from "./state.js";
 
 export type MapOptions<Input extends Json> = {
-  /** Reads from the session what there is to do. */
+  /** Reads the inputs from the session. */
   readonly inputs: (session: Session) => readonly Input[];
   /** Maximum number of inputs that are worked on at the same time. Default: all. */
   readonly concurrency?: number;
-  /** How an input is said to the module. Default: a text as it is, anything else as JSON. */
+  /** Renders an input as a message to the module. Default: a text unchanged, any other value as JSON. */
   readonly say?: (input: Input, place: number) => Content;
 };
 
-/** A module that also tells what became of each input. */
+/** A module that also returns the outcome of each input. */
 export interface Mapped extends Module, Rebuilds {
-  /** As `forward`, and where each input ended, in order. A run that was suspended has no results yet. */
+  /** Like `forward`, with the last session of each input, in order. A suspended run has no results yet. */
   call(session: Session): Promise<{ readonly session: Session; readonly results: readonly Session[] }>;
 }
 
 /**
- * The same module for each of many inputs, each on a branch of its own where the input is said. The results are
- * merged in the order of the inputs. When one fails, the others are cancelled and come to rest, and its error is thrown.
+ * Runs a module for each of many inputs, each on its own branch with the input as its message. The results are merged in
+ * the order of the inputs. When one fails, the others are cancelled, and its error is thrown after all have stopped.
  *
  * ```ts
  * const summaries = map("summaries", summarise, { inputs: (session) => filesIn(session), concurrency: 8 });

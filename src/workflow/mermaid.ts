@@ -2,7 +2,7 @@ import type { Description } from "../runtime/index.js";
 import { refusing } from "./options.js";
 
 /**
- * The tree of a module as a Mermaid flowchart.
+ * Renders the description of a module as a Mermaid flowchart.
  *
  * ```ts
  * mermaidOf(describe(team));

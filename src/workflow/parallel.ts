@@ -7,15 +7,15 @@ import { endsIn, joined, requireSides, restTogether, type Side, sideBySide, side
 import type { Rebuilds } from "./state.js";
 
 export type ParallelOptions = {
-  /** The part whose conversation and placement go on, by name; or as in `merge`: "none" gathers the parts without preferring one. Default "both": all of them. */
+  /** The name of the part whose conversation and placement continue, or as in `merge`: "none" prefers no part. Default "both": all parts. */
   readonly adopt?: Adopt | (string & {});
   /** Maximum number of parts that run at the same time. Default: all. */
   readonly concurrency?: number;
 };
 
-/** A module that also tells what each part came to. */
+/** A module that also returns the outcome of each part. */
 export interface Parallel extends Module, Rebuilds {
-  /** As `forward`, and where each part ended. A run that was suspended has no results yet. */
+  /** Like `forward`, with the last session of each part. A suspended run has no results yet. */
   call(session: Session): Promise<{
     readonly session: Session;
     readonly results: { readonly [part: string]: Session };
@@ -23,8 +23,8 @@ export interface Parallel extends Module, Rebuilds {
 }
 
 /**
- * Each part on a branch of its own, side by side, then all of them merged in the order they were given. When one
- * fails, the others are cancelled and come to rest, and its error is thrown.
+ * Runs each part on its own branch, in parallel, then merges all of them in the given order. When one fails, the
+ * others are cancelled, and its error is thrown after all have stopped.
  *
  * ```ts
  * const review = parallel("review", { style, bugs, tests }, { concurrency: 2 });

@@ -5,7 +5,7 @@ import { type Rest, requireSides, restTogether, sideBySide, sidesOf } from "./si
 import type { Rebuilds } from "./state.js";
 
 /**
- * Each part on a branch of its own, side by side: the first to finish wins and its conversation goes on. The others
+ * Runs each part on its own branch, in parallel: the first to finish wins, and its conversation continues. The others
  * are cancelled and come to rest, and what they did stays in the record. A part that fails does not win; when all
  * do, a `RaceError` is thrown.
  *

@@ -6,15 +6,15 @@ import { joined, restAt } from "./side.js";
 import type { Rebuilds } from "./state.js";
 
 export type RetryOptions = {
-  /** Attempts in all, the first included. */
+  /** The number of attempts, including the first. */
   readonly attempts: number;
-  /** Whether to try again after this error. Default: after all but a cancellation and a spent budget. */
+  /** Decides whether to try again after this error. Default: yes, except after a cancellation or an exhausted budget. */
   readonly when?: (error: unknown) => boolean;
 };
 
 /**
- * The same module on the same input until it does not throw. Each attempt is a branch of its own, so none sees what
- * the failed ones said; their evidence is merged in. The last error is thrown when no attempt is left.
+ * Runs a module on the same input until it does not throw. Each attempt has its own branch, so it does not see the messages of
+ * failed attempts; their evidence is merged in. The last error is thrown when no attempt is left.
  *
  * ```ts
  * const stubborn = retry("stubborn", fix, { attempts: 3, when: (error) => error instanceof StepError });

@@ -3,7 +3,7 @@ import { defineModule, enter } from "./define.js";
 import type { Rebuilds } from "./state.js";
 
 /**
- * One module after the other, each with what the one before gave back. A module may be there several times.
+ * Runs modules one after the other; each gets the session that the previous one returned. A module may occur several times.
  *
  * ```ts
  * const report = sequence("report", [research, write, review]);

@@ -24,7 +24,7 @@ export function isModule(value: unknown): value is Module {
 }
 
 /**
- * All that can be read and replaced in a module, deep, by path. A module that contains itself is read once.
+ * Everything that can be read and replaced in a module and its parts, by path. A module that contains itself is read once.
  *
  * ```ts
  * stateOf(team)["coder.instructions"];

@@ -38,7 +38,7 @@ export type StepOrigin = "input" | "trusted" | "tool" | "web" | "file" | "memory
 export type StepOptions<Input> = {
   /** The effect on the world, which decides what may happen after a crash. There is no safe default. */
   readonly effect: Effect;
-  /** Tells the other side that two calls are the same: a text, or made from the input. Random-free. */
+  /** The idempotency key by which the receiver recognises a repetition: a text, or a function of the input without randomness. */
   readonly key?: string | ((input: Input) => string);
   /**
    * The origin of its value, for policies: "trusted" for a value that nobody else could have written. Default: "input" for a
@@ -46,21 +46,21 @@ export type StepOptions<Input> = {
    */
   readonly origin?: StepOrigin;
   readonly retry?: Retry;
-  /** Milliseconds that one attempt may take. */
+  /** The time limit of one attempt, in milliseconds. */
   readonly timeout?: number;
-  /** A person must agree to exactly this input before it starts. */
+  /** A person must approve exactly this input before the step starts. */
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
-  /** Finds out what became of a `write` that was started before a crash. */
+  /** Finds the outcome of a `write` that was started before a crash. */
   readonly reconcile?: (input: Input, context: StepContext) => Promise<Finding<unknown>>;
 };
 
 /**
- * An effect of your own, like models and tools: recorded, replayed, resumed. One that can do without
+ * Your own effect, recorded, replayed and resumed like models and tools. One that can do without
  * an input is a module; one that cannot is called, or forwarded, with it.
  */
 export interface Step<Input, Value> extends Omit<Module, "forward">, Rebuilds {
   forward(session: Session, ...input: Given<Input>): Promise<Session>;
-  /** Does it with an input and gives back what it said. A step that failed for good throws a `StepError`. */
+  /** Runs the step with an input and returns its value. Throws a `StepError` when the step failed permanently. */
   call(session: Session, ...input: Given<Input>): Promise<StepResult<Value>>;
 }
 

@@ -10,7 +10,7 @@ import { called, recordable, refusing, requireJson, requireName, requireTerms } 
 export type Wake = number | { readonly until: string | Date };
 
 /**
- * Waits for a while. The run is suspended meanwhile: it survives a restart, and nothing stays in memory.
+ * Waits for a time. The run is suspended meanwhile: it survives a restart, and nothing stays in memory.
  *
  * ```ts
  * const reminder = sequence([ask, sleep(24 * 3_600_000), ask]); // or sleep({ until: "2030-01-01T09:00:00Z" })
@@ -23,14 +23,14 @@ export function sleep(wake: Wake): Module {
   );
 }
 
-/** A module that waits for the outside to say something. */
+/** A module that waits for a signal from outside. */
 export interface Signal extends Module {
-  /** Waits, and gives back what was said. */
+  /** Waits for the signal and returns its value. */
   call(session: Session): Promise<StepResult<Json>>;
 }
 
 /**
- * Waits until somebody answers under this name. `what` tells them what is asked.
+ * Waits until somebody answers the signal with this name. `what` describes the request.
  *
  * ```ts
  * const paid = signal("paid", { order: 7 });
@@ -62,14 +62,14 @@ export type Verdict = {
   readonly edit?: Json;
 };
 
-/** A module that asks people to agree. */
+/** A module that asks people for approval. */
 export interface Approve extends Module {
-  /** Waits for the answer, and gives it back whatever it is. */
+  /** Waits for the answer and returns it, also when it is a rejection. */
   call(session: Session): Promise<Verdict>;
 }
 
 /**
- * Waits until a person agrees to exactly what is shown; the record names its digest, and the answer covers nothing else.
+ * Waits until a person approves exactly the content shown. The record has its digest, and the approval covers nothing else.
  * `forward` throws a `RejectedError` at a no, and where something else was agreed to; `call` gives both back. With terms it
  * takes the agreement of certain people, of more than one, or within a time.
  *

@@ -1,25 +1,19 @@
 import { isOfVersion01, type Module } from "../../runtime/index.js";
 import { type FactId, type Json, type Session, SessionError } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
+import type { Checks, Refuse } from "../../workflow/index.js";
 import {
   anything,
-  type Checks,
   checkOptions,
   createModule,
   optional,
-  type Refuse,
   refusing,
   requireCount,
   requireName,
 } from "../../workflow/index.js";
 import type { Fitter } from "../ask.js";
-import {
-  type LanguageModel,
-  type ModelConfig,
-  messagesFor,
-  type Prompt,
-  renderPrompt,
-} from "../model/index.js";
+import type { LanguageModel, ModelConfig, Prompt } from "../model/index.js";
+import { messagesFor, renderPrompt } from "../model/index.js";
 import { within } from "../within.js";
 import { dropOutputs, dropTurns } from "./drop.js";
 import { type Pins, pinned, pinsOf, requirePins, sparser } from "./pin.js";
@@ -31,17 +25,11 @@ export type CompressOptions = {
   readonly budget: number;
   /** Tokens to reduce an oversized prompt to. Default: 60 % of the budget, so that not every step compresses again. */
   readonly target?: number;
-  /**
-   * The policies to apply, in this order. Default: leave out outputs of tools, then summarise older messages, then condense
-   * the summaries; without a summary, leave out the oldest messages. With the default an agent can work without end.
-   */
+  /** The policies, in order. Default: drop tool outputs, summarise, condense, drop old messages. */
   readonly policies?: readonly [Policy, ...Policy[]];
   /** The model that writes the summaries of the default policies. Default: the models of the agent. */
   readonly model?: SummariseOptions["model"];
-  /**
-   * The messages that stay in view. Default: the first message of the user and the last four replies. If these are too large,
-   * fewer replies stay, down to the newest.
-   */
+  /** The messages that stay in view. Default: the user's first and the last four replies, or fewer. */
   readonly pins?: Pins;
   /** The name of the module. */
   readonly name?: string;
@@ -64,9 +52,9 @@ const CHECKS: Checks<CompressOptions> = {
 };
 
 /**
- * Leaves parts of a conversation out of view when it outgrows its budget, policy by policy until it fits. Nothing is
- * taken from the record: each part is a `context-compress` fact away, and `recallTool()` pages it back in. When it cannot
- * fit, a `ContextError` says what is too large, before any model is asked.
+ * Leaves parts of a conversation out of view when it outgrows its budget, policy by policy. The record keeps
+ * all: each part is a `context-compress` fact, and `recallTool()` pages it back in. Throws a `ContextError`
+ * that says what is too large when it cannot fit.
  *
  * ```ts
  * const room = compress({ budget: 100_000, model: small });
@@ -121,7 +109,7 @@ export function compress(options: CompressOptions): Compressor {
 type Room = Required<Pick<CompressOptions, "budget" | "target" | "pins">> &
   Pick<CompressOptions, "model"> & { readonly policies?: readonly Policy[] };
 
-/** What the state says of the default policies while it is not known who writes the summaries. */
+/** The state of the default policies while the summarising model is unknown. */
 const OF_AN_AGENT = ["drop-outputs", "summarise", "condense"].map((name) => ({ name, state: {} }));
 const OUTPUTS = dropOutputs();
 const TURNS = dropTurns();
@@ -137,10 +125,7 @@ function defaultPolicies(model: SummariseOptions["model"] | undefined): readonly
   return policies;
 }
 
-/**
- * Applies the policies in order, and all of them again as long as that helps. One that failed is not tried again. What is
- * too large even then is made to fit with fewer pinned replies.
- */
+/** Applies the policies in order, repeatedly while that helps; then pins fewer replies. */
 async function relieved(
   { budget, target, policies: chosen, model, pins }: Room,
   given: Session,
@@ -158,11 +143,10 @@ async function relieved(
         for (let last = Number.POSITIVE_INFINITY; prompt.tokens > goal && prompt.tokens < last; ) {
           if (failures.has(policy)) break;
           last = prompt.tokens;
-          const units = pinned(unitsOf(config, session), staying);
           const result = await policy.apply({
             session,
             agent: config.agent,
-            units,
+            units: pinned(unitsOf(config, session), staying),
             excess: prompt.tokens - goal,
             budget,
           });

@@ -1,18 +1,13 @@
+import type { Entry, FactId, FactOf, Json, Session, View } from "../../session/index.js";
 import {
   BeyondHorizonError,
   DROP_OUTPUTS,
-  type Entry,
-  type FactId,
-  type FactOf,
-  type Json,
   List,
   placesOf,
   RathError,
   requireSession,
-  type Session,
   stubbed,
   transcriptView,
-  type View,
   Withheld,
 } from "../../session/index.js";
 import { defined } from "../../util/index.js";
@@ -21,7 +16,7 @@ import { within } from "../within.js";
 
 export type Claim = { readonly text: string; readonly from: readonly FactId[] };
 
-/** What was left out of view at one place, and what stands there instead. */
+/** A part that was left out of view, and its replacement. */
 export type Compression = {
   readonly id: FactId;
   readonly from: FactId;
@@ -110,10 +105,7 @@ function isWhole(entry: Entry): boolean {
   return JSON.stringify(message) !== JSON.stringify(entry.message);
 }
 
-/**
- * The entries with what tools gave, also where that was left out of view before: a summary is of what was said, not of the
- * lines in its place. What was erased, or lies before the part of the past that is loaded, stays as it is shown.
- */
+/** The entries with tool outputs restored, so that a summary is of the originals. */
 export function wholeEntries(session: Session, entries: readonly Entry[]): readonly Entry[] {
   const missing = new Set(
     entries.flatMap((entry) => (entry.outcome !== undefined && !isWhole(entry) ? [entry.outcome] : [])),

@@ -3,8 +3,7 @@ import type { Crowded, Policy } from "./policy.js";
 import { idOf, stretchesOf, taken, tokensIn, tokensOf, type Unit } from "./policy.js";
 
 /**
- * Leaves the outputs of tools out of view, the oldest first: a line that names the fact stands in their place. What was
- * called, and with what, stays.
+ * Leaves tool outputs out of view, oldest first; a line that names the fact stands for each.
  *
  * ```ts
  * agent({ name: "coder", model, tools, compress: compress({ budget: 100_000, policies: [dropOutputs()] }) });
@@ -23,10 +22,7 @@ export function dropOutputs(): Policy {
 
 const DROP_TURNS = "drop-turns";
 
-/**
- * Leaves the oldest messages out of view, summaries too: one line stands in their place. For when nothing else helps, so
- * that an agent whose summaries cannot be had goes on.
- */
+/** Leaves the oldest messages out of view, summaries too. The last resort when no summary can be had. */
 export function dropTurns(): Policy {
   return Object.freeze({
     name: DROP_TURNS,

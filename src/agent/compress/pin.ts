@@ -1,14 +1,7 @@
 import type { FactId, Message } from "../../session/index.js";
 import { showValue } from "../../util/index.js";
-import {
-  type Checks,
-  checkOptions,
-  optional,
-  type Refuse,
-  requireCount,
-  requireFunction,
-  yesOrNo,
-} from "../../workflow/index.js";
+import type { Checks, Refuse } from "../../workflow/index.js";
+import { checkOptions, optional, requireCount, requireFunction, yesOrNo } from "../../workflow/index.js";
 import type { Unit } from "./policy.js";
 
 /** The messages that stay in view unchanged. */

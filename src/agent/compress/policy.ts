@@ -1,17 +1,11 @@
-import {
-  type Entry,
-  type FactId,
-  type Json,
-  type Message,
-  type Session,
-  transcriptView,
-} from "../../session/index.js";
+import type { Entry, FactId, Json, Message, Session } from "../../session/index.js";
+import { transcriptView } from "../../session/index.js";
 import { callsOf, estimateTokens, type ModelConfig, transcriptFor } from "../model/index.js";
 
 /** A way to leave something out of view. The record keeps all of it. */
 export interface Policy {
   readonly name: string;
-  /** What tells one from another; part of the digest of the module that has it. */
+  /** The state that tells policies apart; part of the digest of the module that has it. */
   readonly state: { readonly [name: string]: Json };
   /** Leaves something out of view, oldest first; undefined where there is nothing that it could. */
   apply(crowded: Crowded): Promise<Relieved | undefined>;
@@ -28,10 +22,7 @@ export type Crowded = {
 /** `failed` says what went wrong, and that asking again would not help. */
 export type Relieved = { readonly session: Session; readonly failed?: string };
 
-/**
- * A piece of the conversation that is left out of view whole or not at all: a message, or a reply with the results of
- * all it called. Apart from each other, a call or a result would say something else than it did.
- */
+/** A piece that leaves view as a whole: a message, or a reply with the results of all its calls. */
 export type Unit = {
   readonly entries: readonly Entry[];
   readonly first: number;
@@ -54,7 +45,7 @@ export function unitsOf(config: ModelConfig, session: Session): readonly Unit[] 
     units.push(unitOf(entries.slice(first, last + 1), first, seen, open));
     first = last + 1;
   }
-  // What lies around is nobody's business here, but it parts what is before it from what is after.
+  // Facts in between are not needed, but they separate what is before from what is after.
   return units.filter((unit) => unit.entries.some((entry) => seen.has(entry.message)));
 }
 

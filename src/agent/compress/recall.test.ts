@@ -64,7 +64,7 @@ describe("the recall tool", () => {
     expect(text).toBe(`x${"\u{1f600}".repeat(300)}`);
   });
 
-  it("[T2] says of ids that are none, unknown, or of what was never left out that they are so", async () => {
+  it("[T2] refuses ids that are invalid, unknown, or of facts that were never left out", async () => {
     const session = await ran(reading(40));
     expect((await recall(session, { fact: "the first page" })).what).toBe("no fact");
     expect((await recall(session, { fact: "f".repeat(64) })).text).toContain("Nothing that was left out");

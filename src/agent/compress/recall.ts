@@ -8,7 +8,7 @@ import { type Compression, type Covered, compressionsView } from "./compression.
 import { short, wordsOf } from "./summary.js";
 
 export type RecallOptions = {
-  /** What models call it by. Default "recall". */
+  /** The name of the tool for models. Default "recall". */
   readonly name?: string;
   /** Characters that one call gives at most. Default 4,000. */
   readonly characters?: number;
@@ -31,10 +31,7 @@ const MOST = 100_000;
 const KNOWN = optionNames<RecallOptions>()("name characters context");
 const EXAMPLE = "recallTool({ characters: 4_000 })";
 
-/**
- * A tool by which an agent looks at what was left out of its view: without a fact, what there is; with the fact of a
- * compression, what it covers; with a fact that is covered, its content in full, page by page.
- */
+/** A tool that lists what left the view, shows what a compression covers, or pages a covered fact in full. */
 export function recallTool(options: RecallOptions = {}): Tool<{ readonly [field: string]: Json }, Page> {
   const refuse = refusing("recallTool");
   requireOptions(options, refuse, EXAMPLE, KNOWN);
@@ -55,7 +52,7 @@ export function recallTool(options: RecallOptions = {}): Tool<{ readonly [field:
       [],
     ),
     effect: "pure",
-    // What a page says beside its text is short.
+    // The rest of a page, beside its text, is short.
     maxOutput: 2 * characters + 2_000,
     run: ({ fact, offset = 0 }, { session }): Page => {
       const all = compressionsIn(session, context);
@@ -117,7 +114,7 @@ function read(session: Session, all: readonly Compression[], asked: string): Fou
   return "text" in found ? found : { fact, what: found.what, text: evidenceOf(session, found) };
 }
 
-/** What a message said, exactly: a tool's text as it came, other values as JSON, and what a message is made of as words. */
+/** The exact content of a message: tool texts as they came, other values as JSON, parts as words. */
 export function evidenceOf(session: Session, { fact, outcome }: Pick<Covered, "fact" | "outcome">): string {
   const { fact: told } = pastOf(session, (outcome ?? fact).slice(0, 64));
   switch (told.type) {
@@ -154,7 +151,7 @@ function wordsIn(content: Parameters<typeof wordsOf>[0] | Withheld): string {
 function paged({ text, ...found }: Found, offset: number, characters: number): Page {
   const from = Math.min(offset, text.length);
   let to = Math.min(text.length, from + characters);
-  // Half of a character is none; the next page begins with the whole of it.
+  // Never split a character: the next page begins with all of it.
   if (splits(text, to)) to--;
   return {
     ...found,

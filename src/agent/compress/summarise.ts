@@ -47,8 +47,8 @@ const LEAST = 256;
 const FAN = 4;
 
 /**
- * Has a model sum up the oldest part of the conversation that is not pinned. Each claim of the summary names the facts
- * that it is from. When no summary can be had, outputs of tools are left out instead, and the record says so.
+ * Has a model summarise the oldest unpinned messages; each claim names its facts. Without a summary, tool
+ * outputs are dropped instead.
  *
  * ```ts
  * compress({ budget: 100_000, policies: [dropOutputs(), summarise({ model: small }), condense({ model: small })] });
@@ -132,7 +132,7 @@ function instead(crowded: Crowded, session: Session, failed: string): Relieved {
   return { session: dropped ?? session, failed: `no summary: ${failed}` };
 }
 
-/** What claims may cite: the facts that are summed up, and of summaries the facts that their claims are from. */
+/** The facts that claims may cite: those summarised, and the facts behind summarised claims. */
 function citable(session: Session, entries: readonly Entry[]): readonly FactId[] {
   const facts = entries.flatMap((entry) => [
     idOf(entry),

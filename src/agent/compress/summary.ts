@@ -41,10 +41,7 @@ export const SCHEMA = objectSchema({
   },
 });
 
-/**
- * Asks a model for a summary, on a fork that is merged back: what is said there is evidence and no part of the
- * conversation. What the model costs counts like any other call. A failure of the world is an answer, and on the record.
- */
+/** Asks a model for a summary on a fork that is merged back as evidence. A failure is recorded. */
 export async function write(
   session: Session,
   writer: Writer,
@@ -68,7 +65,7 @@ async function answered(fork: Session, writer: Writer, output: Output, draft: Dr
     instructions,
     output: output.schema,
     ...(parameters !== undefined && { parameters }),
-    // It sees what it shall sum up, and nothing else.
+    // It sees only the messages to summarise.
     since: fork.id,
   });
   const configured = fork.append(configFact(config));
@@ -93,7 +90,7 @@ async function answered(fork: Session, writer: Writer, output: Output, draft: Dr
       session = session.say(repairOf(verdict.problem), { by: "runtime" });
     }
   } catch (error) {
-    // No model, or no money for one. What was cancelled is cancelled.
+    // No model or no budget is a failure to record; a cancellation is thrown.
     if (error instanceof ModelFailedError || error instanceof BudgetError)
       return { session: error.session, failed: (error.message.split("\n  hint:", 1)[0] ?? "").trim() };
     throw error;
@@ -109,7 +106,7 @@ function plainText(content: Content): string {
 
 type Answer = { readonly summary: string; readonly claims: readonly Claim[] };
 
-/** The summary as it will be read, with each claim and its facts. What cites nothing that is summed up is no claim. */
+/** The summary as it will be read, with each claim and its facts. Claims without a valid fact are dropped. */
 function keptOf(summary: string, claims: readonly Claim[], facts: readonly FactId[]): Answer {
   const kept: Claim[] = [];
   for (const { text, from } of claims) {
@@ -142,10 +139,7 @@ export function short(id: string): string {
   return id.slice(0, 16);
 }
 
-/**
- * What is to be summed up, as one text: each message behind the fact that it is from. A message that is longer than its
- * share is shown by its beginning and its end, and says so.
- */
+/** The text to summarise: each message with its fact; a long one by its beginning and end. */
 export function materialOf(entries: readonly Entry[], characters: number): string {
   const share = Math.max(LEAST, Math.floor(characters / Math.max(1, entries.length)));
   const texts = entries.map(({ message, summary }) =>
@@ -155,7 +149,7 @@ export function materialOf(entries: readonly Entry[], characters: number): strin
   );
   const rest = texts.reduce((sum, text) => sum + Math.max(0, share - text.length), 0);
   const longer = texts.filter((text) => text.length > share).length;
-  // What short messages leave is for the long ones.
+  // Long messages get the room that short ones leave.
   const most = share + Math.floor(rest / Math.max(1, longer));
   return entries
     .map((entry, place) => `[${short(entry.outcome ?? entry.id)}] ${excerpt(texts[place] as string, most)}`)

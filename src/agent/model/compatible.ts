@@ -10,10 +10,7 @@ export type CompatibleOptions = {
   readonly name?: string;
 };
 
-/**
- * A model behind an endpoint that speaks OpenAI's chat API: Ollama, vLLM, llama.cpp and others. It is the AI SDK's own
- * client, from a package that you install yourself.
- */
+/** A model behind OpenAI's chat API (Ollama, vLLM, llama.cpp), by the AI SDK client that you install. */
 export async function compatible({
   url,
   model,

@@ -1,11 +1,5 @@
-import {
-  canonical,
-  type FactId,
-  type FactInput,
-  type FactOf,
-  type Json,
-  Withheld,
-} from "../../session/index.js";
+import type { FactId, FactInput, FactOf, Json } from "../../session/index.js";
+import { canonical, Withheld } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { WithheldPromptError } from "./error.js";
 
@@ -14,7 +8,7 @@ export type ModelConfig = {
   readonly agent: string;
   readonly instructions?: string;
   readonly tools?: readonly ToolSpec[];
-  /** JSON schema that the answer shall conform to. */
+  /** JSON schema for the answer. */
   readonly output?: Json;
   readonly parameters?: Parameters;
   /** Only what was said after this session is in view. */
@@ -33,12 +27,9 @@ export type Parameters = {
   readonly stop?: readonly string[];
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
-  /** How hard the model shall think: understood by V4 models; for others use `providerOptions`. */
+  /** The reasoning effort, for V4 models; for others use `providerOptions`. */
   readonly reasoning?: "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
-  /**
-   * Which tools the model may or must call. "required" and `{ tool }` hold until the agent has called a tool; then the choice
-   * is "auto", so that the model can answer.
-   */
+  /** Which tools the model may or must call. After the first call of a tool, the choice is "auto". */
   readonly toolChoice?: "auto" | "none" | "required" | { readonly tool: string };
   /** Asks the provider to cache instructions and tools, where it wants to be asked (Anthropic, Bedrock); "1h" keeps them longer. */
   readonly cache?: boolean | "1h";
@@ -70,9 +61,7 @@ export function configOf(fact: FactOf<"agent-configure">): ModelConfig {
   const withheld = Object.values(fact).filter((value: unknown) => value instanceof Withheld);
   if (withheld.length > 0) throw new WithheldPromptError(`the configuration of "${fact.agent}"`, withheld);
   const { agent, instructions, tools, output, parameters, since } = fact;
-  return Object.freeze(
-    defined({ agent, instructions, tools, output, parameters, since }) as unknown as ModelConfig,
-  );
+  return Object.freeze(defined({ agent, instructions, tools, output, parameters, since }) as ModelConfig);
 }
 
 const heads = new WeakMap<ModelConfig, string>();

@@ -16,7 +16,7 @@ export function brokenCall(part: CallRequest): string | undefined {
   return typeof broken === "string" ? broken : undefined;
 }
 
-/** What we ourselves note about a part, beside what the provider wants back with it. */
+/** The key of our own notes on a part, beside the provider's metadata. */
 export const OWN = "openrath";
 
 export function ownMeta(meta: Json | undefined): { readonly [key: string]: Json } {
@@ -28,13 +28,10 @@ export function isRecord(value: unknown): value is { readonly [key: string]: Jso
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** What a provider gives may be nested deeper than a record can hold. */
+/** A provider's value may be nested deeper than a record can hold. */
 const DEEPEST = 200;
 
-/**
- * Any value as JSON that a record can hold: bytes as base64, dates and URLs as text, without functions and what is
- * undefined. Nothing at all is undefined.
- */
+/** Any value as JSON for the record: bytes as base64, dates and URLs as text. Functions are left out. */
 export function plainJson(value: unknown): Json | undefined {
   return plain(value, []);
 }

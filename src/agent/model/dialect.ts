@@ -1,5 +1,5 @@
+import { createHash } from "node:crypto";
 import { OWN, ownMeta } from "./content.js";
-import { forMistral } from "./mistral.js";
 import type { LanguageModel } from "./model.js";
 import { isUrl, NO_RESULT, note, outputText, text } from "./part.js";
 import type {
@@ -18,9 +18,8 @@ type Spoken = { readonly message: object; readonly files: readonly object[] };
 const known = new WeakMap<PromptMessage, Map<string, Spoken>>();
 
 /**
- * Messages in the words of a model's version of the AI SDK: how files are written, how a tool's result brings them, and
- * as text what another provider did with tools of its own, which this one would take for a call without a result, and
- * files that this one does not take.
+ * Messages in the words of a model's AI SDK version: files, tool results, and, as text, calls of tools that
+ * other providers ran and files that this one does not take.
  */
 export function inDialect(model: LanguageModel, { messages, plain }: Prompt): object[] {
   const { specificationVersion: version, provider } = model;
@@ -185,19 +184,42 @@ export function takesFile(provider: string, { mediaType, data }: FilePart): bool
   return !isUrl(data) && (isDocument || /^audio\/(wav|mp3|mpeg)$/.test(mediaType));
 }
 
-/**
- * Whether a provider is asked through OpenAI's chat API, whose clients are called after it; Google's are too, and speak
- * another one. A tool's result is text there: clients write anything else as JSON, and a picture is a million letters.
- */
+/** Whether a provider speaks OpenAI's chat API, where a tool's result is text only. Google's does not. */
 export function speaksChat(provider: string): boolean {
   return provider.endsWith(".chat") && !provider.startsWith("google");
 }
 
-/**
- * Whether a file may follow such a result as the user's. Of those who speak the chat API, OpenAI takes what a user may
- * send, others pictures at most; Mistral refuses a user who speaks after a tool.
- */
+/** Whether a file may follow a tool's result as the user's. OpenAI takes all, others images, Mistral none. */
 export function takesAfterResults(provider: string, file: FilePart): boolean {
   if (!takesFile(provider, file) || MISTRAL.test(provider)) return false;
   return OPENAI.test(provider) || file.mediaType.startsWith("image/");
+}
+
+type MistralMessage = {
+  readonly role: string;
+  readonly content: readonly { readonly toolCallId?: string }[] | string;
+};
+
+/** Words between results and what the user says next: Mistral refuses a user who speaks directly after a tool. */
+const BETWEEN = { role: "assistant", content: [{ type: "text", text: "[The results are there.]" }] };
+
+/** Messages as Mistral takes them: ids of calls are nine letters and digits, and no user speaks directly after a tool. */
+function forMistral(messages: readonly object[]): object[] {
+  let before: string | undefined;
+  return (messages as readonly MistralMessage[]).flatMap((message) => {
+    const { role, content } = message;
+    const between = role === "user" && before === "tool" ? [BETWEEN] : [];
+    before = role;
+    if (typeof content === "string") return [...between, message];
+    const parts = content.map((part) =>
+      part.toolCallId === undefined ? part : { ...part, toolCallId: shortId(part.toolCallId) },
+    );
+    return [...between, { ...message, content: parts }];
+  });
+}
+
+function shortId(id: string): string {
+  if (/^[a-zA-Z0-9]{9}$/.test(id)) return id;
+  const number = BigInt(`0x${createHash("sha256").update(id).digest("hex").slice(0, 16)}`);
+  return number.toString(36).padStart(9, "0").slice(-9);
 }

@@ -10,10 +10,7 @@ type Signs = Partial<Record<"network" | "body", string | undefined>> & {
 /** So much of a provider's answer is kept with a failure. */
 const BODY = 2_000;
 
-/**
- * A model that could not be asked or did not answer. `isRetryable` says whether asking again may help, `retryAfter`
- * after how many milliseconds the provider wants to be asked again. It never holds what was sent.
- */
+/** A model that did not answer. `retryAfter` is in milliseconds. It never holds the prompt. */
 export class ModelError extends RathError {
   readonly isRetryable: boolean;
   readonly retryAfter: number | undefined;
@@ -87,7 +84,7 @@ function mayPass(error: unknown, fields: Fields, { status, network, body = "" }:
 }
 
 function bodyOf(fields: Fields, error: unknown): string | undefined {
-  // What a stream reports as an error is often a plain object.
+  // A stream often reports a plain object as its error.
   const body =
     fields.responseBody ??
     (error instanceof Error || typeof error !== "object" ? undefined : plainJson(error));

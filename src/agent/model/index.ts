@@ -19,4 +19,4 @@ export { renderPrompt } from "./render.js";
 export { renderedPrompt, sentPrompt } from "./rendered.js";
 export type { ModelReply } from "./reply.js";
 export { type ScriptedReply, scripted } from "./scripted.js";
-export { transcriptFor, turnOf } from "./transcript.js";
+export { saidLast, transcriptFor, turnOf } from "./transcript.js";

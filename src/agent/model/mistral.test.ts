@@ -4,6 +4,7 @@ import { openRath } from "../../runtime/index.js";
 import { all, ran } from "../../workflow/testing/ran.js";
 import { agent } from "../index.js";
 import { add } from "../testing/tools.js";
+import { providerTool } from "../tool/index.js";
 import { type CallOptions, renderedPrompt, type ScriptedReply, scripted } from "./index.js";
 
 type Said = { readonly role: string; readonly content: readonly { toolCallId?: string; type: string }[] };
@@ -62,13 +63,20 @@ describe("what single providers want", () => {
       });
     };
     const model = createAnthropic({ apiKey: "x", fetch })("claude");
+    const search = providerTool({ id: "anthropic.web_search_20250305" });
     const session = await ran(
-      agent({ name: "clerk", model, instructions: "Add.", tools: [add], parameters: { cache: "1h" } }),
+      agent({
+        name: "clerk",
+        model,
+        instructions: "Add.",
+        tools: [add, search],
+        parameters: { cache: "1h" },
+      }),
     );
     const cache_control = { type: "ephemeral", ttl: "1h" };
     expect(bodies).toHaveLength(1);
     expect(bodies[0]?.system).toEqual([{ type: "text", text: "Add.", cache_control }]);
-    expect(bodies[0]?.tools).toMatchObject([{ name: "add", cache_control }]);
+    expect(bodies[0]?.tools).toMatchObject([{ name: "add", cache_control }, { name: "web_search" }]);
     expect(all(session, "agent-configure")[0]?.parameters).toEqual({ cache: "1h" });
     renderedPrompt(session);
   });

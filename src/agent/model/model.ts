@@ -9,9 +9,8 @@ import { type ModelReply, replyOf } from "./reply.js";
 import { assemble } from "./stream.js";
 
 /**
- * Who answers: any language model object of the AI SDK, specification V2 (ai 5), V3 (ai 6) or V4 (ai 7). This is the
- * part of those that is used here, written down as a shape of our own, so that nobody needs the AI SDK to compile.
- * Methods are compared leniently by TypeScript, so models of all three fit; `model.test-d.ts` proves it.
+ * A language model of the AI SDK, specification V2 (ai 5), V3 (ai 6) or V4 (ai 7). This is our own shape, so
+ * nobody needs the AI SDK to compile; `model.test-d.ts` proves that all three fit.
  */
 export interface LanguageModel {
   readonly specificationVersion: "v2" | "v3" | "v4";
@@ -53,7 +52,7 @@ export type Typed = { readonly type: string };
 
 export type CallSettings = {
   readonly signal?: AbortSignal;
-  /** Whether the reply shall come piece by piece; the reply is the same. */
+  /** Whether to stream; the reply is the same. */
   readonly stream?: boolean;
   /** Hears each piece of a streamed reply: `{ type: "text" | "reasoning" | "tool-input", text, … }`. */
   readonly onDelta?: (delta: Json) => void;
@@ -65,10 +64,7 @@ export type CallSettings = {
   readonly called?: boolean;
 };
 
-/**
- * Asks a model and gives its whole reply. What the model throws comes as a `ModelError` that says whether to try again;
- * an abort comes as the signal's reason.
- */
+/** Asks a model for a whole reply. Throws a `ModelError`, or the signal's reason after an abort. */
 export async function callModel(
   model: LanguageModel,
   prompt: Prompt,
@@ -98,7 +94,7 @@ function optionsFor(
 ): CallOptions {
   const { reasoning, toolChoice, stop, cache, providerOptions, headers, ...numbers } =
     config.parameters ?? {};
-  const tools = config.tools ?? [];
+  const tools = (config.tools ?? []).map((spec) => toolFor(model, spec));
   const all: { readonly [option: string]: unknown } = {
     ...numbers,
     ...(stop !== undefined && { stopSequences: [...stop] }),
@@ -106,8 +102,8 @@ function optionsFor(
     ...(reasoning !== undefined && model.specificationVersion === "v4" && { reasoning }),
     ...(tools.length > 0 && {
       tools: hinted(
-        tools.map((spec) => toolFor(model, spec)),
-        tools.length - 1,
+        tools,
+        tools.findLastIndex(({ type }) => type === "function"),
         cache,
       ),
       toolChoice: choiceOf(called === true && toolChoice !== "none" ? "auto" : toolChoice),
@@ -115,10 +111,8 @@ function optionsFor(
     ...(config.output !== undefined && { responseFormat: { type: "json", schema: config.output } }),
     ...(stream === true && chunks === true && { includeRawChunks: true }),
   };
-  return {
-    ...all,
+  const rest = {
     prompt: hinted(inDialect(model, prompt), prompt.messages[0]?.role === "system" ? 0 : -1, cache),
-    ...(signal !== undefined && { abortSignal: signal }),
     // For models that answer from a script or a record; providers read only what stands under their own name.
     providerOptions: {
       ...providerOptions,
@@ -129,7 +123,9 @@ function optionsFor(
         ...defined({ turn }),
       },
     },
+    ...(signal !== undefined && { abortSignal: signal }),
   };
+  return Object.assign(all, rest);
 }
 
 /** The list with a cache hint on one item: a provider caches everything up to it. */
@@ -146,7 +142,10 @@ function hinted(
   return items.map((item, at) => (at === place ? { ...item, providerOptions } : item));
 }
 
-function toolFor(model: LanguageModel, { name, description, input }: ToolSpec): object {
+function toolFor(
+  model: LanguageModel,
+  { name, description, input }: ToolSpec,
+): { readonly type: string; readonly [field: string]: unknown } {
   const {
     provider: id,
     args,

@@ -20,7 +20,7 @@ export function shown(part: Part): TextPart | FilePart | undefined {
   }
 }
 
-/** What was thought, when the provider wants it back: without its signature or id no provider takes it. */
+/** Reasoning that the provider wants back: it refuses any without its signature or id. */
 export function thought(part: Part & { type: "reasoning" }): ReasoningPart | undefined {
   const options = optionsOf(part.meta);
   if (options.providerOptions === undefined) return undefined;
@@ -78,7 +78,7 @@ export function outputText(output: Output): string {
   }
 }
 
-/** Inputs are objects for every provider; what is not one is shown inside one. */
+/** Every provider takes inputs that are objects; any other value is wrapped in one. */
 export function inputOf(input: Json): { readonly [key: string]: Json } {
   return isRecord(input) ? input : { input };
 }

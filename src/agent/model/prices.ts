@@ -4,10 +4,7 @@ import type { Usage } from "../../session/index.js";
 export type Price = { readonly input: number; readonly output: number; readonly cached?: number };
 export type Prices = { readonly [model: string]: Price };
 
-/**
- * About what well-known models cost in November 2025, for prompts of ordinary length. Written from memory and checked
- * against no price page, and prices change without notice: give your own table where money matters.
- */
+/** Approximate prices of well-known models in November 2025, not checked. Give your own if it matters. */
 export const defaultPrices: Prices = Object.freeze({
   "gpt-5": { input: 1.25, output: 10, cached: 0.125 },
   "gpt-5-mini": { input: 0.25, output: 2, cached: 0.025 },
@@ -37,7 +34,7 @@ export function priceOf(model: string, prices: Prices = defaultPrices): Price | 
   return undefined;
 }
 
-/** What a call cost in US dollars. Tokens read from the provider's cache have a price of their own. */
+/** The cost of a call in US dollars. Cached tokens have their own price. */
 export function costOf(usage: Usage, price: Price): number {
   const cached = Math.min(usage.cached ?? 0, usage.input);
   const input = (usage.input - cached) * price.input + cached * (price.cached ?? price.input);

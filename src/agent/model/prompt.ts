@@ -1,9 +1,6 @@
 import type { Digest, Json } from "../../session/index.js";
 
-/**
- * What a model is asked, in the AI SDK's form and as plain JSON: `data` of a file is base64 or a URL as text, and a
- * tool's result that brings files is a list with one text first. dialect.ts turns it into a model's own version.
- */
+/** A prompt in the AI SDK's form as plain JSON: file `data` is base64 or a URL. dialect.ts adapts it. */
 export interface Prompt {
   readonly messages: readonly PromptMessage[];
   /** JSON lines: what is asked besides the messages (tools, output, parameters), then one message a line. */
@@ -59,11 +56,10 @@ export type Output =
   | { readonly type: "json" | "error-json"; readonly value: Json }
   | { readonly type: "content"; readonly value: readonly [TextPart, ...FilePart[]] };
 
-/**
- * About how many tokens a text is: four latin letters make one, other alphabets two, and of scripts without spaces
- * nearly every character is one. Good for budgets; what a provider counted is the truth.
- */
+/** About how many tokens a text has: per token four latin letters, two of other alphabets, one ideograph. */
 export function estimateTokens(text: string): number {
+  // Latin text is told by one look, which is many times as quick as its characters one by one.
+  if (!/[\u0250-\uffff]/.test(text)) return Math.ceil(text.length / 4);
   let quarters = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);

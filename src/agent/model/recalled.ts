@@ -1,31 +1,24 @@
+import type { Fact, FactId, Message, Session, View } from "../../session/index.js";
 import {
   adopted,
   backFrom,
-  type Fact,
-  type FactId,
   frozen,
   isPerson,
   isWorkflow,
-  type Json,
-  type Message,
-  type Session,
-  type View,
+  savedAsJson,
   Withheld,
 } from "../../session/index.js";
 import { pastOf, transcriptFor } from "./transcript.js";
 
 type Recalled = {
   readonly space: string;
-  /** Which of several things that are shown of one space. */
+  /** The part of a space that is shown. */
   readonly part: string;
   readonly read: FactId;
   readonly message: Message;
 };
 
-/**
- * What was recalled for the turn that is under way: of each part of each space the last reading that was to be shown. With the next
- * words of a person it is over, so that nothing piles up from turn to turn.
- */
+/** Recalls for this turn: the last shown reading of each part of each space. New words end it. */
 const recalledView: View<readonly Recalled[]> = {
   name: "recalled",
   start: Object.freeze([]),
@@ -50,18 +43,14 @@ const recalledView: View<readonly Recalled[]> = {
     }
     return Object.freeze([...all.values()]);
   },
-  save: (state) => state as Json,
-  load: (saved) => frozen(saved) as readonly Recalled[],
+  ...savedAsJson<readonly Recalled[]>(),
 };
 
-/**
- * The messages that a model is told: those of the conversation and, before what a person said last, what was recalled for
- * it. It is told as something that is known of, never with the authority of instructions.
- */
+/** The messages for a model. Recalled notes stand before the person's last words, never as instructions. */
 export function messagesFor(config: { readonly since?: FactId }, session: Session): readonly Message[] {
   const messages = transcriptFor(config, session);
   const all = session.view(recalledView);
-  // Whoever begins in the middle, an agent as a tool, was told nothing of what was recalled before.
+  // An agent that works as a tool was not told about earlier recalls.
   const before =
     config.since === undefined || all.length === 0 ? [] : pastOf(session, config.since).view(recalledView);
   const known = new Set(before.map(({ read }) => read));
@@ -82,11 +71,11 @@ export function askedLast(session: Session): string | undefined {
   return undefined;
 }
 
-/** A fact with which a turn begins: what was recalled before is not shown any more. */
+/** A fact with which a turn begins: earlier recalls are no longer shown. */
 export function beginsTurn(fact: Fact): boolean {
   if (fact.type === "session-start") return fact.text !== undefined;
   if (fact.type === "session-detach") return true;
-  // What the runtime or another agent puts in belongs to the turn that is under way; what a body asks begins one.
+  // Messages from the runtime or other agents belong to the current turn; a person's begins one.
   return fact.type === "message-say" && fact.role === "user" && (isPerson(fact.by) || isWorkflow(fact.by));
 }
 

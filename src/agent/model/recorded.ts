@@ -1,12 +1,5 @@
-import {
-  type Content,
-  type Digest,
-  digestOf,
-  type FactOf,
-  type Json,
-  RathError,
-  type Session,
-} from "../../session/index.js";
+import type { Content, Digest, FactOf, Json, Session } from "../../session/index.js";
+import { digestOf, RathError } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { isRecord, OWN, ownMeta } from "./content.js";
 import { NotRecordedError } from "./error.js";
@@ -19,9 +12,8 @@ import { simulated } from "./scripted.js";
 type Answered = { readonly call: Session; readonly outcome: FactOf<"model-reply" | "model-failure"> };
 
 /**
- * A model that answers from a session's record: the same prompt gets the reply it got then. Prompts are told apart by
- * their digest. One that was asked several times gets its replies in the order they were recorded, the last one again
- * after that. A prompt that was never asked is a `NotRecordedError` that shows the nearest one.
+ * A model that answers from a session's record, by the digest of the prompt; repeated prompts get their
+ * replies in order. An unknown one is a `NotRecordedError` that shows the nearest.
  */
 export function recorded(session: Session): LanguageModel {
   const answers = answersIn(session);
@@ -95,7 +87,7 @@ function givenBack(content: Content): Generated["content"] {
     const providerMetadata = "meta" in part && part.meta !== undefined ? { providerMetadata: part.meta } : {};
     switch (part.type) {
       case "tool-call": {
-        // Text that was no JSON then is none now.
+        // Text that was not JSON then is not JSON now.
         const broken = ownMeta(part.meta).broken !== undefined && typeof part.input === "string";
         return {
           type: "tool-call",
@@ -150,7 +142,7 @@ function* rendered(answers: Answers): Generator<readonly [Digest, readonly strin
       const messages = promptOf(first.call).messages;
       yield [digest, messages.map((message) => JSON.stringify(message)), first.call];
     } catch (error) {
-      // A prompt that cannot be rendered again is no candidate; anything else is a mistake of ours.
+      // A prompt that cannot be rendered again is skipped; any other error is our mistake.
       if (!(error instanceof RathError)) throw error;
     }
   }

@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Message, Session } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { programs, run } from "../../session/testing/program.js";
 import { callModel, type ModelConfig, type Prompt, renderPrompt, transcriptFor } from "./index.js";
 import { conversations, converse } from "./testing/history.js";
@@ -22,7 +23,7 @@ describe("any conversation, for any provider", () => {
         const past = [...session.history()];
         await check(session, { ...config, since: (past[since % past.length] as Session).id });
       }),
-      { numRuns: 200 },
+      { numRuns: campaign(400) },
     );
     async function check(session: Session, config: ModelConfig): Promise<void> {
       const prompt = renderPrompt(config, transcriptFor(config, session));
@@ -62,7 +63,7 @@ describe("any conversation, for any provider", () => {
         for (const [session, prompt] of prompts)
           expect(prompt.text).toBe(renderPrompt(config, session.transcript).text);
       }),
-      { numRuns: 200 },
+      { numRuns: campaign(400) },
     );
   });
 
@@ -85,7 +86,7 @@ describe("any conversation, for any provider", () => {
           expect(previous.text).toBe(renderPrompt(config, messages.slice(0, length)).text);
         }
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 });

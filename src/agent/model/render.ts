@@ -10,19 +10,16 @@ const BEGIN = "[The conversation begins here.]";
 const CONTINUE = "[Continue.]";
 
 /**
- * What a model is asked, made from the record alone: equal configurations and messages give equal bytes, in any process.
- * It is valid for every provider whatever the messages hold (SPEC.md, R). Given the previous prompt of the same
- * conversation only what is new is rendered and hashed, with the same result.
+ * Renders a prompt from the record alone: equal configurations and messages give equal bytes, valid for every
+ * provider (SPEC.md, R). With the previous prompt only new messages are rendered and hashed.
  */
 export function renderPrompt(config: ModelConfig, transcript: readonly Message[], previous?: Prompt): Prompt {
   return Rendering.after(previous, config, transcript) ?? Rendering.of(config, transcript);
 }
 
-/**
- * Messages that will not change any more, in the order of the prompt. The newest prompt grows them in place; one that
- * goes on from an older prompt (a branch) renders anew.
- */
+/** Messages that are final, in order, with the hash of their lines. The newest prompt extends them in place; a branch renders anew. */
 type Settled = {
+  readonly hash: Hash;
   readonly messages: PromptMessage[];
   readonly lines: string[];
   readonly books: Books;
@@ -31,35 +28,36 @@ type Settled = {
 };
 
 class Rendering implements Prompt {
+  readonly digest: Digest;
   readonly tokens: number;
   readonly replies: number;
   readonly plain: boolean;
   readonly #config: ModelConfig;
   readonly #settled: Settled;
   readonly #count: number;
-  readonly #hash: Hash;
   readonly #transcript: readonly Message[];
-  /** The place in the transcript where the last turn begins: more may join it, so it is rendered again. */
+  /** The place in the transcript from which it is rendered again: where a last turn begins that more may join, else its end. */
   readonly #from: number;
   /** Results of settled calls may stand after that place: as far as this the transcript must stay as it is. */
   readonly #reach: number;
   readonly #last: readonly PromptMessage[];
   readonly #lastLines: readonly string[];
   #messages: readonly PromptMessage[] | undefined;
-  #digest: Digest | undefined;
 
   private constructor(
     config: ModelConfig,
     settled: Settled,
-    hash: Hash,
     transcript: readonly Message[],
     turns: readonly Turn[],
     replies: number,
     known: number,
   ) {
-    const last = turns.at(-1);
+    const newest = turns.at(-1);
+    const last = newest !== undefined && isOver(newest) ? undefined : newest;
     let reach = known;
-    for (const turn of turns.slice(0, -1)) {
+    let text = "";
+    for (const turn of turns) {
+      if (turn === last) break;
       if (turn.role === "assistant") for (const { at } of turn.calls) reach = Math.max(reach, at);
       for (const message of messagesOf(turn, isFirst(settled))) {
         const [line, sent] = lineOf(message);
@@ -67,23 +65,27 @@ class Rendering implements Prompt {
         settled.lines.push(line);
         settled.tokens += tokensOf(sent, line);
         settled.plain &&= isPlain(sent);
-        hash.update(line).update("\n");
+        text += `${line}\n`;
       }
       enter(settled.books, turn);
     }
-    const rest = last === undefined ? [user(BEGIN)] : messagesOf(last, isFirst(settled));
+    if (text !== "") settled.hash.update(text);
+    const first = isFirst(settled);
+    const rest = last !== undefined ? messagesOf(last, first) : first ? [user(BEGIN)] : [];
     if (last?.role === "assistant" && last.calls.length === 0) rest.push(user(CONTINUE));
     const lines = rest.map(lineOf);
     this.#config = config;
     this.#settled = settled;
     this.#count = settled.messages.length;
-    this.#hash = hash;
-    // Who gave the list may go on writing to it.
+    // The caller may go on changing its list.
     this.#transcript = Object.isFrozen(transcript) ? transcript : transcript.slice();
-    this.#from = last?.from ?? 0;
-    this.#reach = Math.max(reach, this.#from);
+    this.#from = last?.from ?? (first ? 0 : transcript.length);
+    // With the message that begins the last turn: another one there might join the turn before.
+    this.#reach = Math.max(reach, Math.min(this.#from, transcript.length - 1));
     this.#last = lines.map(([, message]) => message);
     this.#lastLines = lines.map(([line]) => line);
+    const said = this.#lastLines.map((line) => `${line}\n`).join("");
+    this.digest = settled.hash.copy().update(said).digest("hex");
     this.tokens = lines.reduce((sum, [line, message]) => sum + tokensOf(message, line), settled.tokens);
     this.replies = replies;
     this.plain = settled.plain && this.#last.every(isPlain);
@@ -91,8 +93,8 @@ class Rendering implements Prompt {
 
   static of(config: ModelConfig, transcript: readonly Message[]): Prompt {
     const head = headOf(config);
-    const hash = createHash("sha256").update(head).update("\n");
     const settled: Settled = {
+      hash: createHash("sha256").update(`${head}\n`),
       messages: [],
       lines: [],
       books: emptyBooks(),
@@ -104,10 +106,10 @@ class Rendering implements Prompt {
       settled.messages.push(message);
       settled.lines.push(line);
       settled.tokens += estimateTokens(line);
-      hash.update(line).update("\n");
+      settled.hash.update(`${line}\n`);
     }
     const turns = takeTurns(settled.books, transcript, 0, config.agent) as readonly Turn[];
-    return new Rendering(config, settled, hash, transcript, turns, repliesIn(transcript, 0), 0);
+    return new Rendering(config, settled, transcript, turns, repliesIn(transcript, 0), 0);
   }
 
   static after(
@@ -120,14 +122,13 @@ class Rendering implements Prompt {
     const from = previous.#from;
     if (settled.messages.length !== previous.#count || !isSame(previous.#config, config)) return undefined;
     const known = previous.#transcript;
-    // Up to and with the message that begins the last turn: another one there might join the turn before.
     for (let place = 0; place <= previous.#reach; place++)
       if (known[place] !== transcript[place]) return undefined;
     // A result has come for a call that is settled: its place is before, so everything after it is rendered again.
     const turns = takeTurns(settled.books, transcript, from, config.agent);
-    if (turns === undefined || turns.length === 0) return undefined;
+    if (turns === undefined) return undefined;
     const replies = previous.replies - repliesIn(known, from) + repliesIn(transcript, from);
-    return new Rendering(config, settled, previous.#hash.copy(), transcript, turns, replies, previous.#reach);
+    return new Rendering(config, settled, transcript, turns, replies, previous.#reach);
   }
 
   get messages(): readonly PromptMessage[] {
@@ -139,15 +140,11 @@ class Rendering implements Prompt {
     const lines = [headOf(this.#config), ...this.#settled.lines.slice(0, this.#count), ...this.#lastLines];
     return `${lines.join("\n")}\n`;
   }
+}
 
-  get digest(): Digest {
-    if (this.#digest === undefined) {
-      const hash = this.#hash.copy();
-      for (const line of this.#lastLines) hash.update(line).update("\n");
-      this.#digest = hash.digest("hex");
-    }
-    return this.#digest;
-  }
+/** Whether nothing can join a turn: each of its calls has its result, and only the first one counts. */
+function isOver(turn: Turn): boolean {
+  return turn.role === "assistant" && turn.calls.length > 0 && turn.calls.every(({ answered }) => answered);
 }
 
 function isFirst(settled: Settled): boolean {
@@ -201,7 +198,7 @@ function wellFormed(value: unknown): unknown {
   );
 }
 
-/** The bytes of a picture are no words; a thousand tokens are a usual price for one. */
+/** A picture's bytes are not words; a thousand tokens are a usual price for one. */
 function tokensOf(message: PromptMessage, line: string): number {
   if (!line.includes('"type":"file"')) return estimateTokens(line);
   let files = 0;

@@ -1,13 +1,5 @@
-import {
-  backFrom,
-  canonical,
-  type Digest,
-  digestOf,
-  type Json,
-  type Message,
-  type Session,
-  Withheld,
-} from "../../session/index.js";
+import type { Digest, Json, Message, Session } from "../../session/index.js";
+import { backFrom, canonical, digestOf, Withheld } from "../../session/index.js";
 import { configOf } from "./config.js";
 import { isRecord } from "./content.js";
 import { NoPromptError, PromptMismatchError, WithheldPromptError } from "./error.js";
@@ -17,8 +9,8 @@ import { renderPrompt } from "./render.js";
 import { pastOf } from "./transcript.js";
 
 /**
- * The exact prompt of a recorded model call, rendered again from the record and checked against the digest that the
- * call recorded. `session` is the call, its outcome, or anything after it up to the next call.
+ * The exact prompt of a recorded model call, rendered again and checked against the recorded digest.
+ * `session` is the call, its outcome, or anything up to the next call.
  */
 export function renderedPrompt(session: Session): {
   readonly text: string;
@@ -73,8 +65,8 @@ function gone(value: Json | undefined): readonly Gone[] | undefined {
 }
 
 /**
- * The prompt that somebody else's loop sent, next to the one that the record would give. Where the two differ, the call
- * must record `parameters`: the messages that were sent, or `[first, count]` for some of the record's own.
+ * The prompt of a foreign loop beside the record's. If they differ, the call must record `parameters`: the
+ * messages that were sent, or `[first, count]`.
  */
 export function sentPrompt(
   own: Prompt,
@@ -119,7 +111,7 @@ function keyOf(message: PromptMessage): string {
   return key;
 }
 
-/** What a call really sent, from the prompt that the record gives and the call's `parameters`. */
+/** The prompt that a call really sent, from the record's prompt and the call's `parameters`. */
 export function promptAsSent(own: Prompt, parameters: Json | undefined): Prompt {
   const items = isRecord(parameters) ? parameters.messages : undefined;
   if (!Array.isArray(items)) return own;

@@ -4,11 +4,10 @@ import { isRecord, OWN, ownMeta, plainJson } from "./content.js";
 import type { FinishReason, Generated, Typed } from "./model.js";
 
 /**
- * What a model answered, the same for all versions: the body of a `model-reply` fact but for what it answers and costs.
- * `content` is a string when the reply is nothing but words, as if someone had said them; else a list of parts.
- * `finish` is why it ended ("stop", "tool-calls", "length", …). `meta` holds `provider` (its metadata), `warnings`,
- * `finish` (the provider's own word), `usage` (the provider's own counts) and `output` (the text that is the structured
- * output where the provider says so). `raw` is the provider's reply as it came: `body`, and its request ids in `headers`.
+ * A model's reply in any SDK version, as the body of a `model-reply` fact without links and costs. `content`
+ * is a string when it is only words, else parts. `finish` is the reason ("stop", "tool-calls", "length", …).
+ * `meta` holds the provider's metadata, `warnings`, `finish`, `usage`, and `output`, the structured text.
+ * `raw` has the provider's `body` and request ids in `headers`.
  */
 export type ModelReply = {
   readonly content: Content;
@@ -65,7 +64,7 @@ function requireContent(came: unknown, provider: string): void {
   );
 }
 
-/** V2 counts in a flat list, the others in groups; what is not said is not counted. */
+/** V2 counts in a flat list, the others in groups; missing counts stay unknown. */
 function usageOf(usage: object | undefined): Usage {
   const flat = fieldsOf(usage);
   const input = fieldsOf(flat.inputTokens);
@@ -163,11 +162,11 @@ function partOf(
 
 function noted(meta: Json | undefined, own?: Json | false | "" | undefined): { meta?: Json } {
   if (!own) return meta === undefined ? {} : { meta };
-  // What a recorded reply brings along was noted when it first came.
+  // A recorded reply was annotated when it first came.
   return { meta: { ...(isRecord(meta) ? meta : {}), [OWN]: { ...(own as object), ...ownMeta(meta) } } };
 }
 
-/** The input of a call. What is not JSON stays the text it is, with a word on what is wrong. */
+/** The input of a call. A text that is not JSON stays as it is, with a note on the problem. */
 function inputOf(input: unknown, broken: string | undefined): readonly [Json, string | undefined] {
   if (typeof input !== "string") return [plainJson(input) ?? {}, broken];
   if (broken !== undefined) return [input, broken];

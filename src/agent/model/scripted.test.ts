@@ -133,4 +133,15 @@ describe("a scripted model", () => {
     await expect(call).rejects.toThrow("enough");
     expect((await ask(scripted(["soon"], { delay: 1 }))).content).toBe("soon");
   });
+
+  it.each([
+    [{ calls: [{ tool: "add" }] }, /has no option/],
+    [{ call: [{ tool: "add", args: {} }] }, /has no option/],
+    [undefined, /undefined/],
+    [7, /7/],
+  ])("[S5] refuses the reply %j", async (reply, why) => {
+    expect(() => scripted("first", reply as never)).toThrow(why);
+    const late = await ask(scripted(() => reply as never)).catch((error: Error) => error.cause);
+    expect(late).toMatchObject({ code: "module-refused", message: expect.stringMatching(why) });
+  });
 });

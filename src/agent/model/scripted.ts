@@ -1,6 +1,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { Json } from "../../session/index.js";
-import { defined } from "../../util/index.js";
+import { defined, optionNames, showValue } from "../../util/index.js";
+import { refusing, requireOptions } from "../../workflow/index.js";
 import { OWN } from "./content.js";
 import { ScriptEndedError } from "./error.js";
 import type { CallOptions, Generated, LanguageModel, Streamed } from "./model.js";
@@ -17,7 +18,7 @@ export type ScriptedAnswer = {
   readonly usage?: { readonly input?: number; readonly output?: number; readonly cached?: number };
   readonly delay?: number;
 };
-/** What a scripted model says: words, a call, calls, an error to throw, everything, or a function that decides. */
+/** A scripted reply: words, a call, calls, an error to throw, a full reply, or a function. */
 export type ScriptedReply =
   | string
   | Error
@@ -26,14 +27,16 @@ export type ScriptedReply =
   | ScriptedAnswer
   | ((prompt: readonly PromptMessage[], turn: number) => ScriptedReply | Promise<ScriptedReply>);
 
+const ANSWER = optionNames<ScriptedAnswer>()("text reasoning tools finish usage delay");
+const CALL = optionNames<ScriptedCall>()("tool input id");
+
 export type ScriptedOptions = {
   /** The model's id. "scripted" unless given. */
   readonly name?: string;
   /**
-   * Which reply comes next. By "turn" (the default) it is found in the prompt: as many replies as this agent has had in
-   * the session (or, outside a session, as many messages of the assistant as the prompt holds) are passed over. So it
-   * is the same for all branches, in any order and in a new process, and asking the same again gives the same. By
-   * "call" the object counts its calls, which only a test of retries wants.
+   * Which reply comes next. By "turn" (the default), the replies that this agent already has in the session
+   * (or the prompt's assistant messages) are skipped: the same for branches and new processes. By "call" the
+   * object counts its calls, for tests of retries.
    */
   readonly by?: "turn" | "call";
   /** Milliseconds before each reply. */
@@ -41,8 +44,7 @@ export type ScriptedOptions = {
 };
 
 /**
- * A model that follows a script, for tests and demonstrations. It is no model and says so: its provider is "scripted".
- * A function at the end of the script answers from there on.
+ * A model that follows a script, for tests; its provider is "scripted". A function at the end answers from there on.
  *
  * ```ts
  * scripted({ tool: "add", input: { a: 1, b: 2 } }, "It is 3.");
@@ -57,6 +59,7 @@ export function scripted(
 ): LanguageModel {
   const [first, second] = given;
   const replies = (Array.isArray(first) ? first : given) as readonly ScriptedReply[];
+  for (const reply of replies) if (typeof reply !== "function") spelledOut(reply);
   const {
     name = "scripted",
     by = "turn",
@@ -88,12 +91,20 @@ export function scripted(
   return simulated("scripted", name, next);
 }
 
+/** A reply in full. A misspelt field would otherwise be an empty answer. */
 function spelledOut(reply: Exclude<ScriptedReply, (...given: never) => unknown>): ScriptedAnswer | Error {
   if (typeof reply === "string") return { text: reply };
   if (reply instanceof Error) return reply;
-  if ("tool" in reply) return { tools: [reply] };
-  return "call" in reply ? { tools: reply.call } : reply;
+  const refuse = refusing("scripted");
+  if (typeof reply !== "object" || reply === null)
+    throw refuse(`a reply is ${showValue(reply)}, not a text, a call or an answer`, EXAMPLE);
+  const answer = "tool" in reply ? { tools: [reply] } : "call" in reply ? { tools: reply.call } : reply;
+  requireOptions(answer, refuse, EXAMPLE, ANSWER);
+  for (const call of answer.tools ?? []) requireOptions(call, refuse, EXAMPLE, CALL);
+  return answer;
 }
+
+const EXAMPLE = 'scripted({ tool: "add", input: { a: 1, b: 2 } }, "It is 3.")';
 
 function complete(answer: ScriptedAnswer, mark: string, tokens: number): Generated {
   const { text, reasoning, tools = [], usage = {} } = answer;
@@ -135,7 +146,13 @@ export function simulated(
         ...content.flatMap(piecesOf),
         { type: "finish", ...end },
       ];
-      return { stream: ReadableStream.from(pieces) as ReadableStream<{ type: string }> };
+      const stream = new ReadableStream<{ type: string }>({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(piece);
+          controller.close();
+        },
+      });
+      return { stream };
     },
   };
   return model;
@@ -146,7 +163,7 @@ type Piece = { readonly type: string; readonly [field: string]: unknown };
 function piecesOf(part: Piece, place: number): readonly Piece[] {
   const { text, toolCallId: call, toolName, input, ...rest } = part;
   const deltas = (type: string, id: unknown, words: unknown): readonly Piece[] =>
-    // By whole characters: half of one is no text.
+    // By whole characters.
     (String(words ?? "").match(/[\s\S]{1,12}/gu) ?? []).map((delta) => ({ type, id, delta }));
   if (part.type === "tool-call" && typeof input === "string")
     return [

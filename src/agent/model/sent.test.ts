@@ -1,6 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Json, Session } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import {
   configFact,
   type ModelConfig,
@@ -91,7 +92,7 @@ describe("what somebody else's loop sent", () => {
             .map((line) => JSON.parse(line)),
         ).toEqual(sent);
       }),
-      { numRuns: 200 },
+      { numRuns: campaign(400) },
     );
   });
 });

@@ -7,10 +7,7 @@ import type { Came } from "./reply.js";
 type Part = { [field: string]: unknown; type: string; broken?: string };
 type Fields = { readonly [field: string]: unknown };
 
-/**
- * Reads a stream to its end and puts the reply together. What this version has no word for is passed over; an error in
- * the stream, or an end without a finish, is a failure: half a reply is no reply.
- */
+/** Reads a stream to its end as a reply. An error in it, or a missing finish, is a failure. */
 export async function assemble(
   streamed: Streamed,
   signal: AbortSignal | undefined,
@@ -22,7 +19,7 @@ export async function assemble(
     for (let next = await read(reader, signal); !next.done; next = await read(reader, signal))
       if (next.value !== undefined) assembly.take(next.value);
   } catch (error) {
-    // Nobody reads on: the connection shall not stay open.
+    // Nobody reads on, so close the connection.
     Promise.resolve(reader.cancel(error)).catch(() => {});
     throw error;
   }
@@ -60,7 +57,7 @@ class Assembly {
   }
 
   take(piece: Typed): void {
-    const fields = piece as unknown as Fields;
+    const fields = piece as Fields;
     const id = String(fields.id ?? "");
     switch (piece.type) {
       case "text-start":
@@ -107,7 +104,7 @@ class Assembly {
         return;
       }
       case "tool-result": {
-        // What is preliminary is replaced by what comes after it.
+        // A later result replaces a preliminary one.
         const isEarlier = (part: Part) =>
           part.type === "tool-result" && part.toolCallId === fields.toolCallId && part.preliminary === true;
         const place = this.#parts.findIndex(isEarlier);

@@ -1,19 +1,7 @@
-import {
-  type Entry,
-  type FactId,
-  type Message,
-  messagesOf,
-  RathError,
-  type Session,
-  type Transcript,
-  transcriptView,
-  type View,
-} from "../../session/index.js";
+import type { Entry, FactId, Message, Session, Transcript, View } from "../../session/index.js";
+import { messagesOf, RathError, transcriptView, wordsOf } from "../../session/index.js";
 
-/**
- * The messages that a configuration lets its model see: all of the conversation, or with `since` what is shown now
- * and was not there yet at that session. Messages keep their identity from one step to the next.
- */
+/** The messages that a model may see: all, or those after `since`. They keep their identity between steps. */
 export function transcriptFor(config: { readonly since?: FactId }, session: Session): readonly Message[] {
   if (config.since === undefined) return session.transcript;
   const before = pastOf(session, config.since).view(transcriptView);
@@ -57,10 +45,7 @@ export function pastOf(session: Session, id: FactId): Session {
   throw new RathError(
     "not-in-past",
     `There is no ${id.slice(0, 12)} in the past of ${session.id.slice(0, 12)}.`,
-    {
-      hint: "name a session that this one descends from",
-      data: { session: session.id, missing: id },
-    },
+    { hint: "name a session that this one descends from", data: { session: session.id, missing: id } },
   );
 }
 
@@ -92,4 +77,10 @@ const turnView: View<Turns> = {
 /** How many replies an agent has had in the past of a session: the same in any process, and on each branch its own. */
 export function turnOf(session: Session, agent: string): number {
   return session.view(turnView).replies[agent] ?? 0;
+}
+
+/** The last words of the user. */
+export function saidLast(session: Session): string {
+  const last = session.transcript.findLast(({ role }) => role === "user");
+  return last?.role === "user" ? wordsOf(last.content) : "";
 }

@@ -67,9 +67,8 @@ export function enter(books: Books, turn: Turn): void {
 }
 
 /**
- * The turns of a transcript from a place on, as an agent hears them: its own words are the assistant's, what another agent
- * said and called is told to it by name. Undefined when a result belongs to a call of the settled turns that was
- * rendered without one.
+ * The turns of a transcript as an agent hears them: its own words as assistant, others' by name. Undefined
+ * when a settled call without a result gets one.
  */
 export function takeTurns(
   books: Books,
@@ -120,7 +119,7 @@ export function takeTurns(
       return undefined;
     }
     const waiting = known.findLast((other) => !other.answered);
-    // A request that still waits says nothing new, and of several results the first one counts.
+    // A waiting request says nothing new, and only the first of its results counts.
     if (output === undefined || waiting === undefined) return undefined;
     if (books.calls.get(call)?.includes(waiting)) return "settled";
     answer(waiting, output, place);
@@ -144,7 +143,7 @@ export function takeTurns(
             ids: new Map<string, string>(),
           } satisfies Turn);
     if (turn !== last) turns.push(turn);
-    // What was thought goes back only with what came of it.
+    // Reasoning goes back only with the calls or text that followed it.
     const said = all.findLastIndex((part) => part.type === "tool-call" || shown(part)?.type === "text");
     const items = new Map<string, string>();
     all.forEach((part, place) => {
@@ -266,10 +265,7 @@ function itemOf(meta: Json | undefined): string | undefined {
   return undefined;
 }
 
-/**
- * What another agent said, or the result of a tool that it called, in words for one who was not it. Calls are told and not
- * repeated: who hears of them may not have the tool, and did not decide to call it.
- */
+/** Another agent's words and tool results, told and not repeated as calls: the hearer may lack the tool. */
 export function toldOf(message: Message): readonly (TextPart | FilePart)[] {
   const agent = JSON.stringify(message.author);
   if (message.role === "tool") {
@@ -281,7 +277,7 @@ export function toldOf(message: Message): readonly (TextPart | FilePart)[] {
   return parts.length === 0 ? [] : [text(`[The agent ${agent} said:]`), ...parts];
 }
 
-/** What it thought is its own affair, and what its provider needs back nobody else's. */
+/** Reasoning and provider metadata stay with the agent that produced them. */
 function told(part: Part): TextPart | FilePart | undefined {
   switch (part.type) {
     case "tool-call":

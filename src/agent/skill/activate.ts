@@ -11,10 +11,7 @@ import type { Skill } from "./skill.js";
 export const SKILL_TOOL = "skill";
 export const FILE_TOOL = "skill_file";
 
-/**
- * The tool by which a model activates a skill. It is a module on a fork of the request, because only modules put facts on
- * the record: a `skill-activate` with the digest of its SKILL.md and all it says.
- */
+/** The tool that activates a skill: a module on a fork, because only modules record facts. */
 export function skillTool(skills: ReadonlyMap<string, Skill>): Tool {
   const read = step("skill-read", ({ name }: Input) => openSkill(known(skills, name)), READ_FILES);
   const module = createModule(

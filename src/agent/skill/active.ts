@@ -5,10 +5,7 @@ import type { Callable } from "../toolbox.js";
 import { SkillToolError } from "./error.js";
 import type { Skill } from "./skill.js";
 
-/**
- * The names of the skills that are active where a session is: those that were activated since the module that works here
- * was entered. What an agent activates ends with its work; whoever comes after it begins without.
- */
+/** The names of the skills activated since the current module was entered; they end with its work. */
 export function activeSkills(session: Session): readonly string[] {
   return session.view(activeView).at(-1)?.skills ?? [];
 }
@@ -72,13 +69,12 @@ function withSkills(frames: readonly Frame[], names: readonly string[]): readonl
   return [...frames.slice(0, -1), { ...top, skills: [...top.skills, ...more] }];
 }
 
-/** What a tool is called in a SKILL.md, and what it is called here: `{ Bash: "shell", Read: "view" }`. */
+/** Names of tools in a SKILL.md, and their names here: `{ Bash: "shell", Read: "view" }`. */
 export type ToolAliases = { readonly [written: string]: string };
 
 /**
- * The same tools, which refuse to be called while a skill is active that does not list them. Every active skill with
- * `allowed-tools` must list a tool: a further skill narrows further, and never gives back what another one took. An entry
- * with a pattern, such as `Bash(git:*)`, lists nothing: what a pattern means for an input is not ours to guess.
+ * The same tools, refused while an active skill with `allowed-tools` does not list them. Every active skill
+ * must list a tool. A pattern such as `Bash(git:*)` lists nothing.
  */
 export function narrowed(
   callables: readonly Callable[],
@@ -117,7 +113,7 @@ function guardedModule(module: Module, tool: string, refuse: Refuse): Module {
   return Object.freeze({
     ...module,
     name: module.name,
-    // What `parts` and `state` are may be found out when they are first asked for.
+    // `parts` and `state` may be computed at first use.
     get parts() {
       return module.parts;
     },

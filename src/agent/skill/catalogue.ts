@@ -6,18 +6,15 @@ import { splits } from "../tool/index.js";
 import { SkillChangedError, SkillFileError } from "./error.js";
 import { MAX_SKILL_BYTES, type ReadSkill, type Skill, type SkillProblem, skillOf, textOf } from "./skill.js";
 
-/** What was found in some folders, as JSON: the skills that are whole, and why the others are not among them. */
-export type Catalogue = {
-  readonly skills: readonly Skill[];
-  readonly problems: readonly SkillProblem[];
-};
+/** The skills found in some folders, as JSON, and why others were left out. */
+export type Catalogue = { readonly skills: readonly Skill[]; readonly problems: readonly SkillProblem[] };
 
 const SKILL_FILE = "SKILL.md";
 /** More directories than this are not skills that anybody chose. */
 const MAX_SKILLS = 1000;
 const MAX_FILES = 200;
 const MAX_LEVELS = 8;
-/** Longer files are no references for a model. */
+/** Longer files are useless as references for a model. */
 const MAX_FILE_BYTES = 2_000_000;
 /** Characters of a file that are shown at a time. */
 export const PAGE = 40_000;
@@ -131,7 +128,7 @@ async function filesBelow(files: Folder, root: string): Promise<readonly string[
       const path = next.path === "" ? name : `${next.path}/${name}`;
       if (kind === "directory" && next.level < MAX_LEVELS) open.push({ path, level: next.level + 1 });
       else if (kind === "file" && path !== SKILL_FILE) found.push(path);
-      // Whoever planted more than anybody would list does not keep us here.
+      // An endless folder must not keep us here.
       if (found.length > MAX_FILES * 10) return found;
     }
   }
@@ -184,7 +181,7 @@ export async function readText(
   return { text, digest: digestOf(bytes) };
 }
 
-/** What stood in the way, without the hint that is for somebody else. */
+/** The reason of an error, without its hint. */
 export function reasonOf(error: unknown): string {
   if (error instanceof RathError)
     return String(error.data.why ?? error.data.reason ?? error.message.split("\n")[0]);

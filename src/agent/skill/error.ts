@@ -1,7 +1,7 @@
 import { type Json, RathError } from "../../session/index.js";
 import type { Refuse } from "../../workflow/index.js";
 
-/** What `loadSkills`, `skilled` or `loadInstructions` was given makes no sense. */
+/** An invalid option of `loadSkills`, `skilled` or `loadInstructions`. */
 export class SkillOptionError extends RathError {
   constructor(use: string, reason: string, hint: string) {
     super("skill-refused", `Cannot ${use}: ${reason}.`, { hint, data: { use, reason } });
@@ -26,7 +26,7 @@ export class UnknownSkillError extends RathError {
   }
 }
 
-/** Files of a skill are for whoever has read what it says. */
+/** A skill's files can only be read after it was activated. */
 export class SkillInactiveError extends RathError {
   constructor(name: string) {
     super("skill-inactive", `Cannot read a file of the skill ${JSON.stringify(name)}: it is not active.`, {
@@ -42,10 +42,7 @@ export class SkillChangedError extends RathError {
     super(
       "skill-changed",
       `Cannot activate the skill ${JSON.stringify(name)}: it changed since it was loaded.`,
-      {
-        hint: "load the skills again: await loadSkills(folder)",
-        data: { name, loaded, found },
-      },
+      { hint: "load the skills again: await loadSkills(folder)", data: { name, loaded, found } },
     );
   }
 }

@@ -96,7 +96,7 @@ describe("AGENTS.md", () => {
     expect(instructionsIn(linked).map(({ text }) => text)).toEqual(["root"]);
   });
 
-  it("[O1] refuses what is no folder", () => {
+  it("[O1] refuses a path that is not a folder", () => {
     expect(() => loadInstructions("")).toThrow("no folder");
     expect(() => loadInstructions(undefined as never)).toThrow("no folder");
   });

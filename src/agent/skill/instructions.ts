@@ -18,15 +18,15 @@ const MAX_BYTES = 64_000;
 const NOTE = "instructions-load";
 
 /**
- * A module that takes in the AGENTS.md of a project: the one at its root and, for a file, those nearer to it, the nearest
- * last. What was loaded is on the record with its digest.
+ * A module that loads the AGENTS.md of a project: the one at its root and, for a file, those nearer to it,
+ * nearest last. Each is recorded with its digest.
  *
  * ```ts
  * const work = sequence([loadInstructions("./repo", "packages/api/src/server.ts"), coder]);
  * ```
  *
- * What stands there is said in the conversation, labelled with where it is from, and never becomes what the system says: a
- * repository is written by many, and whoever can write a file must not outrank whoever runs the agent.
+ * It becomes a labelled message, never a system message: the author of a file must not outrank the person
+ * who runs the agent.
  */
 export function loadInstructions(root: string, file?: string): Module {
   const refuse = refusing("load instructions");

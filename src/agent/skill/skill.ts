@@ -7,7 +7,7 @@ import { optionalPackage } from "../model/index.js";
 export type Skill = {
   /** 1 to 64 of a-z, 0-9 and "-"; the name of its directory. */
   readonly name: string;
-  /** What it does and when to use it. */
+  /** Its purpose, and when to use it. */
   readonly description: string;
   readonly license?: string;
   readonly compatibility?: string;
@@ -124,8 +124,8 @@ export type ReadFrontmatter =
   | { readonly ok: false; readonly line: number; readonly reason: string };
 
 /**
- * Reads a Markdown file with frontmatter. Of YAML it takes texts and one level of maps; anything else (lists, tags, anchors)
- * is refused with its line. Every scalar is read as a text: `version: 1.0` is "1.0".
+ * Reads Markdown with frontmatter: texts and one level of maps. Anything else in the YAML is refused with its
+ * line. Scalars are texts: `version: 1.0` is "1.0".
  */
 export async function readFrontmatter(text: string): Promise<ReadFrontmatter> {
   const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
@@ -154,10 +154,9 @@ export async function readFrontmatter(text: string): Promise<ReadFrontmatter> {
     const [error] = errors;
     if (error !== undefined) return refused(error.pos[0], error.message);
     if (!yaml.isMap(contents)) return refused(4, "it is not of the form key: value");
-    const fields = textsIn(contents, yaml, 1);
     return {
       ok: true,
-      fields,
+      fields: textsIn(contents, yaml, 1),
       body: lines
         .slice(end + 1)
         .join("\n")

@@ -264,7 +264,7 @@ describe("activation", () => {
     expect([second?.text, second?.next]).toEqual(["😀end", undefined]);
   });
 
-  it("[A5] ends with the work of whoever activated it", async () => {
+  it("[A5] ends with the work of the module that activated it", async () => {
     const folder = folderOf({ "a/SKILL.md": skillFile("a", "allowed-tools: none\n") });
     const skills = await loadSkills(folder);
     const act = counting("act");

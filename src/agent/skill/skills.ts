@@ -6,26 +6,20 @@ import { type Catalogue, readCatalogue } from "./catalogue.js";
 import { refusing } from "./error.js";
 import type { Skill, SkillProblem } from "./skill.js";
 
-/** What was loaded, and how an agent takes it. */
+/** The loaded skills, and their parts for an agent. */
 export interface Skills {
   readonly list: readonly Skill[];
-  /** What could not be loaded, and why. */
+  /** The skills that could not be loaded, with reasons. */
   readonly problems: readonly SkillProblem[];
-  /**
-   * The instructions of an agent with the names and descriptions of the skills below. They come from the folders that you
-   * named, and so from you; what a skill says itself is read as the output of a tool, when it is activated.
-   */
+  /** The instructions of an agent with the skills' names and descriptions, which come from your folders. */
   instructions(base?: string): string;
-  /**
-   * The tools to activate a skill and to read its files, and the agent's own, which are refused while a skill is active that
-   * does not list them. `aliases` says what the tools are called that skills list by other names.
-   */
+  /** The tools for skills, and the agent's own, limited to an active skill's list. `aliases` maps names. */
   tools(own?: readonly Callable[], aliases?: ToolAliases): readonly Callable[];
 }
 
 /**
- * Loads the skills of one or more folders (`.agents/skills/<name>/SKILL.md`). It needs the package `yaml`. A skill that
- * cannot be read is not loaded, and `problems` says why.
+ * Loads the skills of one or more folders (`.agents/skills/<name>/SKILL.md`), from the disk when it is called;
+ * `skilled` records the catalogue. Needs the package `yaml`. An unreadable skill is skipped, and `problems` says why.
  *
  * ```ts
  * const skills = await loadSkills(".agents/skills");
@@ -36,8 +30,6 @@ export interface Skills {
  *   tools: skills.tools([viewTool(), shellTool()], { Read: "view", Bash: "shell" }),
  * });
  * ```
- *
- * It reads the disk when it is called. Where the catalogue itself shall be on the record, use `skilled`.
  */
 export async function loadSkills(folders: string | readonly string[]): Promise<Skills> {
   return skillsOf(await readCatalogue(foldersOf(folders, "load skills")));

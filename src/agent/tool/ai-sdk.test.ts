@@ -130,7 +130,7 @@ describe.each(versions)("tools of the AI SDK %i", (version, ai) => {
     expect(context.told).toEqual([{ status: "looking" }, { status: "done", degrees: 21 }]);
   });
 
-  it("[A3] one that goes on for ever stops when it is told to", async () => {
+  it("[A3] an endless one stops when it is told to", async () => {
     const stop = new AbortController();
     let closed = false;
     const made = one(
@@ -232,7 +232,7 @@ describe.each(versions)("tools of the AI SDK %i", (version, ai) => {
     });
   });
 
-  it("[A7] what nobody here can run or show is refused", () => {
+  it("[A7] a tool that nobody here can run or show is refused", () => {
     expect(() => one({ inputSchema: city, execute: "run" })).toThrow(ToolDefinitionError);
     expect(() => one({ inputSchema: z3.object({}), execute })).toThrow("zodSchema(schema)");
     expect(() => one({ inputSchema: v.object({}), execute })).toThrow(ToolSchemaError);
@@ -264,7 +264,7 @@ describe("tools of the AI SDK", () => {
     expect(await inputOf(made, [])).toBe("tool-input-refused");
   });
 
-  it("[A3] what is told on the way need not be JSON if the end is", async () => {
+  it("[A3] values on the way need not be JSON if the last one is", async () => {
     const context = callContext();
     const made = one({
       ...given,

@@ -4,20 +4,11 @@ import { type ContentPart, content } from "./content.js";
 import { ToolDefinitionError, ToolReportedError, ToolSchemaError } from "./error.js";
 import { jsonOfOutput } from "./json.js";
 import { hosted, isProviderObject, providerSpec } from "./provider-tool.js";
-import {
-  type CheckResult,
-  customChecker,
-  type InputChecker,
-  inputChecker,
-  isStandard,
-  issuesOf,
-} from "./schema.js";
+import type { CheckResult, InputChecker } from "./schema.js";
+import { customChecker, inputChecker, isStandard, issuesOf } from "./schema.js";
 import { build, checkName, clientTool, type Tool, type ToolContext } from "./tool.js";
 
-/**
- * What `tool()` and `dynamicTool()` of the AI SDK (versions 5, 6 and 7) make, as far as it is used here. The
- * functions are unknown to the compiler, so that tools of any input fit; they are looked at when they are called.
- */
+/** The result of `tool()` and `dynamicTool()` of the AI SDK 5 to 7. Functions are checked when called. */
 export interface AiSdkTool {
   readonly inputSchema: unknown;
   readonly outputSchema?: unknown;
@@ -30,9 +21,9 @@ export interface AiSdkTool {
 }
 
 export type AiSdkOptions<Name extends string = string> = {
-  /** What they do to the world: one for all, or one for each. The AI SDK does not know, so it must be said. */
+  /** Their effect on the world, one for all or one for each. The AI SDK does not know it. */
   readonly effect: Effect | { readonly [name in Name]: Effect };
-  /** What their `execute` gets as `context` (version 7) and `experimental_context` (before). */
+  /** The value that `execute` gets as `context` (version 7) and `experimental_context` (before). */
   readonly context?: unknown;
   /** Say 5 when they come from version 5 and use `toModelOutput`: there it is given the output alone. */
   readonly sdk?: 5;
@@ -118,7 +109,7 @@ async function finalOf(result: unknown, context: ToolContext): Promise<unknown> 
   return last;
 }
 
-/** What JSON cannot hold may still become something that it can, at the end. */
+/** A value that JSON cannot hold may still become one that it can. */
 function tell(output: unknown, context: ToolContext): void {
   let delta: Json;
   try {

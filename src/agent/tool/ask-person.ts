@@ -10,12 +10,12 @@ export type AskPersonOptions = Omit<Terms, "need"> & {
   readonly description?: string;
 };
 
-/** What a model asks: a question, and if it can name them the answers to choose from. */
+/** A model's question, with the possible answers if it can name them. */
 export type PersonQuestion = { readonly question: string; readonly options?: readonly string[] };
 
 /**
- * Lets a model ask a person. The question is pending work like an approval: who may answer, by when and who is asked
- * after that is said with it, and what they say is the result of the call, in their name.
+ * Lets a model ask a person. The question is pending work like an approval, and the person's answer is the
+ * result of the call.
  *
  * ```ts
  * const clerk = agent({ name: "clerk", model, tools: [askPerson({ from: "user:ada", within: 3_600_000 })] });
@@ -32,7 +32,7 @@ export function askPerson(options: AskPersonOptions = {}): Tool<PersonQuestion, 
       effect: "pure",
       origin: "trusted",
       approval: Object.keys(terms).length === 0 ? true : terms,
-      // Whoever answers takes the call over: nobody can only agree to a question.
+      // The person who answers takes the call over: a question cannot be just approved.
       run() {
         throw new ToolDefinitionError(name, "it is a question and has no run", "let a person answer it");
       },

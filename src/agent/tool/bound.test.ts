@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../session/index.js";
+import { campaign } from "../../session/testing/campaign.js";
 import { bounded, cutText, MIN_OUTPUT } from "./bound.js";
 import { type ContentPart, content, isContent, runTool, type ToolContext, tool } from "./index.js";
 import { callContext } from "./testing/context.js";
@@ -54,7 +55,7 @@ describe("the limit of an output", () => {
         expect(text.startsWith(head) && text.endsWith(tail)).toBe(true);
         expect(most - cut.length).toBeLessThan(10);
       }),
-      { numRuns: 1_000 },
+      { numRuns: campaign(2_000) },
     );
   });
 
@@ -189,7 +190,7 @@ describe("the limit of an output", () => {
     );
   });
 
-  it("[O10] what only looks like content is JSON", () => {
+  it("[O10] a value that only looks like content is JSON", () => {
     expect(isContent(content([]) as Json)).toBe(true);
     for (const other of [
       null,

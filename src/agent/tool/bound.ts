@@ -9,10 +9,7 @@ const MAX_FILES = 20_000_000;
 /** How much of what is kept of a long text is its beginning; the rest is its end, where errors stand. */
 const HEAD = 3 / 4;
 
-/**
- * The text, or its beginning and its end around a note that says how much was left out: never longer than `most`
- * (at least `MIN_OUTPUT`), and never cut inside a character.
- */
+/** The text, or its beginning and end around a note: at most `most` long, never cut inside a character. */
 export function cutText(text: string, most: number): string {
   if (text.length <= most) return text;
   const room = most - noteOf(text.length, text.length).length;
@@ -24,9 +21,8 @@ export function cutText(text: string, most: number): string {
 }
 
 /**
- * The value with long texts cut, so that its JSON without its files is not longer than `most`; where that does not
- * help, its JSON as a text that was cut, and the files. Files stay whole: half a picture is none, and providers
- * refuse the prompt.
+ * The value with long texts cut until its JSON without files fits, else that JSON as a cut text. Files stay
+ * whole: providers refuse a part of one.
  */
 export function bounded(value: Json, most: number): Json {
   if (typeof value === "string") return cutText(value, most);
@@ -43,10 +39,7 @@ export function bounded(value: Json, most: number): Json {
   return files.length === 0 ? text : content([{ type: "text", text }, ...files]);
 }
 
-/**
- * The room that the JSON of a value leaves, without the data of the files that models look at and with its texts cut.
- * It stops where there is no room left: an output may be a thousand times as long as what is kept of it.
- */
+/** The room left by the JSON of a value with its texts cut, without files. It stops when none is left. */
 function roomAfter(value: Json, room: number, cap?: number): number {
   if (typeof value === "string") return afterText(cap === undefined ? value : cutText(value, cap), room);
   if (typeof value !== "object" || value === null) return room - String(value).length;
@@ -77,7 +70,7 @@ function afterText(text: string, room: number): number {
   return text.length + 2 > room ? -1 : room - JSON.stringify(text).length;
 }
 
-/** What models look at; they read all other files as text, if at all: also a drawing that is one. */
+/** Files that models look at. They read others as text, including drawings that are text. */
 const SEEN = /^(image\/(?!svg)|audio\/|video\/)|^application\/pdf$/i;
 /** A file in a list of contents: ours, MCP's, or the AI SDK's. */
 const FILE = /^(file|image|audio|media)(-data)?$/;
@@ -110,7 +103,7 @@ function withFiles(value: Json): { readonly kept: Json; readonly files: readonly
   return { kept, files };
 }
 
-/** What stands for a file when texts are cut: a file that is seen stays, another is a text. */
+/** The replacement of a file when texts are cut: a visible file stays, another becomes text. */
 function lessOf(value: Json, cap: number): Json | undefined {
   const file = fileOf(value);
   if (file === undefined) return undefined;
@@ -124,7 +117,7 @@ function withoutData(value: Json): Json {
   });
 }
 
-/** The value with parts of it replaced, from the outside in; undefined goes on inside. What did not change is not copied. */
+/** The value with parts replaced, outermost first; undefined descends. Unchanged parts are not copied. */
 function mapped(value: Json, replace: (inner: Json) => Json | undefined): Json {
   const replaced = replace(value);
   if (replaced !== undefined) return replaced;

@@ -1,12 +1,5 @@
-import {
-  type Failure,
-  type Finding,
-  findingOf,
-  type Json,
-  type RathError,
-  readableError,
-  thrownMessage,
-} from "../../session/index.js";
+import type { Failure, Finding, Json, RathError } from "../../session/index.js";
+import { findingOf, readableError, thrownMessage } from "../../session/index.js";
 import { isPromise, nearestOf } from "../../util/index.js";
 import { bounded } from "./bound.js";
 import { failureOf, ToolInputError, ToolOutputError, ToolSchemaError, UnknownToolError } from "./error.js";
@@ -14,20 +7,14 @@ import { jsonOf, jsonOfOutput, NotJson, pathOf } from "./json.js";
 import type { CheckResult } from "./schema.js";
 import type { Tool, ToolContext } from "./tool.js";
 
-/**
- * Deeper inputs are refused. Validators recurse, and how deep they get depends on the machine and on who called them,
- * while a replay must come to the same answer.
- */
+/** Deeper inputs are refused: how deep validators recurse depends on the machine, a replay must not. */
 const DEEPEST = 64;
 
 export type Checked =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly failure: Failure };
 
-/**
- * Whether the tool can be called with this input, and what its schema makes of it. It answers at once where the schema
- * does, and never throws.
- */
+/** Whether the tool accepts this input, and the parsed input. Synchronous if the schema is; never throws. */
 export function checkInput(tool: Tool, input: unknown): Checked | Promise<Checked> {
   const checked = (result: CheckResult): Checked =>
     result.ok ? result : { ok: false, failure: failureOf(new ToolInputError(tool.name, result.issues)) };
@@ -44,12 +31,11 @@ export function checkInput(tool: Tool, input: unknown): Checked | Promise<Checke
 }
 
 /** Calls the tool with an input that was checked, and gives what to record: fitting its schema, JSON, not too long. */
-export async function runTool(tool: Tool, input: unknown, context: ToolContext): Promise<Json> {
-  context.signal.throwIfAborted();
+export function runTool(tool: Tool, input: unknown, context: ToolContext): Promise<Json> {
   return outputOf(tool, context, () => tool.run(input, context));
 }
 
-/** What became of a call that was started and has no outcome; "unknown" when the tool cannot find out. */
+/** The outcome of an interrupted call; "unknown" when the tool cannot find out. */
 export async function reconcileTool(
   tool: Tool,
   input: unknown,
@@ -71,11 +57,10 @@ function unchecked(tool: Tool, error: unknown): RathError {
     return new ToolInputError(tool.name, [
       { path: "", message: "it is too large or nested too deep to be checked" },
     ]);
-  const reason = thrownMessage(error);
   return new ToolSchemaError(
     tool.name,
     "input",
-    `checking with it failed: ${reason}`,
+    `checking with it failed: ${thrownMessage(error)}`,
     "its author has to repair it; do without this tool",
     error,
   );
@@ -86,7 +71,7 @@ async function outputOf(tool: Tool, context: ToolContext, act: () => unknown): P
   try {
     const value = await act();
     done = true;
-    const result = (await tool.output?.check(value)) ?? { ok: true, value };
+    const result = tool.output === undefined ? { ok: true as const, value } : await tool.output.check(value);
     if (!result.ok) throw new ToolOutputError(tool.name, result.issues, "make run and output agree");
     const made = result.value;
     // Half a secret at the edge would not be known as one.

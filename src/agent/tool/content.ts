@@ -7,7 +7,7 @@ export type ContentPart = Extract<Part, { readonly type: "text" | "file" }>;
 export type ContentOutput = { readonly type: "content"; readonly value: readonly ContentPart[] };
 
 /**
- * An output made of text and files.
+ * Builds a tool output from text and files.
  *
  *     run: async ({ url }) => content([{ type: "text", text: url }, { type: "file", media: "image/png", data }])
  */

@@ -35,10 +35,7 @@ export class ToolInputError extends RathError {
   }
 }
 
-/**
- * An output that is not what the tool promised, or that no record can hold. The tool did run, and what it did is not
- * undone: only what it says about it is lost.
- */
+/** An output that breaks the tool's promise or cannot be recorded. The tool did run all the same. */
 export class ToolOutputError extends RathError {
   constructor(tool: string, issues: readonly Issue[], hint: string, cause?: unknown) {
     const shown = bounded(issues);
@@ -86,7 +83,7 @@ export function failureOf(error: RathError): Failure {
   return { name: error.name, message: error.message, code: error.code, data: error.data };
 }
 
-/** What is wrong in more places than this is said with a number: a model would not read a thousand lines. */
+/** More problems than this are only counted: a model would not read a thousand lines. */
 const ISSUES = 20;
 const NAMES = 50;
 const PATH = 200;

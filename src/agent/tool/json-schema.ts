@@ -106,10 +106,7 @@ export function isList(json: Json | undefined): json is readonly Json[] {
 
 export type Flaw = { readonly reason: string; readonly hint: string };
 
-/**
- * What makes a JSON Schema another one than its author meant. A validator takes a schema without a word that it knows
- * as one that allows everything, refuses everything of a type that is none, and stumbles over patterns that are none.
- */
+/** The flaw that would make a validator misread a JSON Schema: an unknown word, type or pattern. */
 export function flawOf(json: JsonObject): Flaw | undefined {
   return wordless(json) ?? typeless(json, []) ?? patternless(json, false);
 }

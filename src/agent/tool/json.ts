@@ -1,18 +1,14 @@
 import { type Json, MAX_CHARACTERS, MAX_DEPTH, thrownMessage } from "../../session/index.js";
 
 /**
- * A copy of the value as the record will hold it, or a `NotJson` that names the place. What JSON.stringify leaves
- * out without harm is left out here too (a field that is undefined); what it would change is refused. Half of a
- * character becomes U+FFFD: several providers refuse a whole prompt for one.
+ * A copy of the value as the record will hold it, or a `NotJson` that names the place. An undefined field is
+ * left out, as by JSON.stringify; a value that it would change is refused. A lone surrogate becomes U+FFFD.
  */
 export function jsonOf(value: unknown, depth = MAX_DEPTH): Json {
   return copyOf(value, depth, false);
 }
 
-/**
- * The same for what came of a deed: it cannot be taken back, so what says itself how it is written as JSON (a Date, a
- * URL, a decimal: whatever has a `toJSON`) is written so, as JSON.stringify would.
- */
+/** The same for the output of an action, which cannot be repeated: `toJSON` is honoured (Date, URL). */
 export function jsonOfOutput(value: unknown): Json {
   return copyOf(value, MAX_DEPTH, true);
 }
@@ -77,8 +73,7 @@ function told(value: unknown, key: string | number, room: Room): unknown {
   try {
     return toJSON.call(value, String(key));
   } catch (error) {
-    const reason = thrownMessage(error);
-    throw new NotJson(`its toJSON failed: ${reason}`, "return plain data", error);
+    throw new NotJson(`its toJSON failed: ${thrownMessage(error)}`, "return plain data", error);
   }
 }
 

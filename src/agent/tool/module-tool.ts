@@ -11,16 +11,13 @@ export type ModuleToolOptions<In extends InputSchema> = {
   readonly description: string;
   /** Left out, one text: the task. */
   readonly input?: In;
-  /** What the module is told on its fork; left out, the task, or the input as JSON. */
+  /** The message to the module on its fork. Default: the task, or the input as JSON. */
   readonly say?: (input: InputOf<In>) => string;
-  /** What came of it; left out, what was said last. */
+  /** The result of the module. Default: its last words. */
   readonly answer?: (session: Session) => Json;
 } & Pick<Deed<InputOf<In>, Json>, "approval" | "conflicts">;
 
-/**
- * A module as a tool: it runs on a fork of the request. By itself it does nothing to the world; what it asks for
- * inside is recorded there, each with an effect of its own.
- */
+/** A module as a tool, on a fork of the request. Its own requests are recorded there with their effects. */
 export function moduleTool<In extends InputSchema = JsonSchema>(
   module: Module,
   options: ModuleToolOptions<In>,

@@ -17,9 +17,8 @@ export type ProviderToolOptions = {
 };
 
 /**
- * A tool of the model's provider, such as web search. The provider runs it: its calls and results are parts of the reply, and
- * policies do not decide about them. A call that the provider leaves to the caller (computer use) waits for a client, like that of
- * a tool without `run`.
+ * A tool of the model's provider, such as web search. The provider runs it, so policies do not decide about
+ * it. A call that it leaves to the caller (computer use) waits for a client.
  *
  * ```ts
  * agent({ name: "scout", model: openai("gpt-5"), tools: [providerTool({ id: "openai.web_search" })] });

@@ -166,7 +166,7 @@ describe("a schema", () => {
     expect(await runTool(made, {}, callContext())).toEqual({ degrees: 21 });
   });
 
-  it("[S3] that no model can be shown, or that is none, is refused", () => {
+  it("[S3] refuses a schema that is invalid or cannot be shown to a model", () => {
     expect(refusal(z.object({ on: z.date() })).message).toContain("it has no JSON Schema");
     for (const none of [undefined, null, "object", 5, [], () => ({})])
       expect(refusal(none).message).toContain("neither a Standard Schema nor a JSON Schema");

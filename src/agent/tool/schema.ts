@@ -42,9 +42,9 @@ export type JsonObject = { readonly [key: string]: Json };
 export type InputSchema = StandardJson | JsonSchema;
 export type OutputSchema = StandardSchema | JsonSchema;
 
-/** What `run` is given: what the schema makes of what the model wrote. */
+/** The input of `run`: the model's input as the schema parses it. */
 export type InputOf<Schema> = Schema extends StandardSchema ? TypesOf<Schema>["output"] : JsonObject;
-/** What `run` may return: what the schema takes. Without a schema anything, and what JSON cannot hold fails. */
+/** The output that `run` may return, by the schema. Without a schema anything that JSON can hold. */
 export type OutputOf<Schema> = Schema extends StandardSchema
   ? TypesOf<Schema>["input"]
   : string extends keyof Schema
@@ -137,10 +137,7 @@ function standardCheck(schema: StandardSchema): Checker["check"] {
   };
 }
 
-/**
- * Zod first tries without waiting and drops the promises it gets that way: one that fails then would end the process.
- * Asked to wait from the start, it does each check once.
- */
+/** Has Zod validate asynchronously from the start: its synchronous try leaves promises that may reject. */
 function validatorOf(schema: StandardSchema): StandardProps<unknown, unknown>["validate"] {
   const { vendor, validate } = schema["~standard"];
   const { safeParseAsync } = schema as { readonly safeParseAsync?: unknown };
@@ -216,7 +213,7 @@ function copyOf(refuse: Refuse, schema: unknown): JsonObject {
   }
 }
 
-/** What a model is shown, in an order of its own: the digest must not depend on how a library happens to write it. */
+/** The schema as a model sees it, in a fixed order: the digest must not depend on a library. */
 function shown(refuse: Refuse, json: JsonObject): JsonObject {
   const open = !["type", "$ref", "anyOf", "oneOf", "allOf", "not", "if"].some((keyword) => keyword in json);
   if (!open && json.type !== "object")

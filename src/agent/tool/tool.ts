@@ -1,64 +1,55 @@
 import type { Module, Retry } from "../../runtime/index.js";
 import type { Sandbox } from "../../sandbox/index.js";
-import {
-  type Effect,
-  type FactInput,
-  type Finding,
-  type Json,
-  type Session,
-  type Terms,
-  termsFault,
-} from "../../session/index.js";
+import type { Effect, FactInput, Finding, Json, Session, Terms } from "../../session/index.js";
+import { termsFault } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { type Refuse, requireMilliseconds, requireOptions, requireRetry } from "../../workflow/index.js";
 import { MIN_OUTPUT } from "./bound.js";
 import { ToolDefinitionError } from "./error.js";
-import {
-  answerSchema,
-  type Checker,
-  type InputChecker,
-  type InputOf,
-  type InputSchema,
-  inputChecker,
-  type JsonObject,
-  type JsonSchema,
-  type OutputOf,
-  type OutputSchema,
-  outputChecker,
+import type {
+  Checker,
+  InputChecker,
+  InputOf,
+  InputSchema,
+  JsonObject,
+  JsonSchema,
+  OutputOf,
+  OutputSchema,
 } from "./schema.js";
+import { answerSchema, inputChecker, outputChecker } from "./schema.js";
 
-/** Something an agent can do. `run` acts and returns evidence; the rest says what may be done with it. */
+/** A tool that an agent can call. `run` does the work; the other fields describe it to the model, to policies and to the runtime. */
 export interface Tool<Input = unknown, Output = unknown> {
-  /** Letters, digits, "_" and "-", at most 64: what every provider takes. */
+  /** Letters, digits, "_" and "-", at most 64 characters: every provider accepts these. */
   readonly name: string;
-  /** What the model reads to decide whether to call it. */
+  /** Describes the tool to the model, which decides whether to call it. */
   readonly description: string;
   readonly input: InputChecker;
   readonly output?: Checker;
   readonly effect: Effect;
-  /** What policies presume that it does, where what it says of itself is not believed. */
+  /** The effect that policies assume where its own claim is not trusted. */
   readonly presumed?: Effect;
   /** Where it comes from, if not from this program; on the record with every call. */
   readonly source?: Json;
   /** Where its output comes from. Default "tool", which nobody trusts; "trusted" for what only computes. */
   readonly origin?: ToolOrigin;
-  /** What a call touches, for policies to decide by. */
+  /** The things that a call touches, for policies. */
   touches?(input: Input): ToolTouches;
   /** Whether a call can be undone. */
   reversible?(input: Input): boolean;
-  /** Milliseconds that one attempt may take. */
+  /** The time limit of one attempt, in milliseconds. */
   readonly timeout?: number;
   /** Characters of output that the model sees, and that are recorded. */
   readonly maxOutput: number;
   readonly retry?: Retry;
   /** A module that does the work on a fork of the request: then `run` is not called. */
   readonly module?: Module;
-  /** Names the deed, so that the other side can tell a repetition. Without it the request is the name. */
+  /** The idempotency key of the call, by which the receiver recognises a repetition. Default: made from the id of the request. */
   key?(input: Input): string;
-  /** Of two calls with a word in common, the later one starts when the earlier one is done. */
+  /** Words that name shared resources: two calls with a word in common run one after the other. */
   conflicts(input: Input): readonly string[];
-  /** Whether a person must agree first, and on which terms. Of the input alone: a replay must come to the same answer. */
+  /** Whether a person must approve the call first, and on which terms. Depends on the input alone: a replay decides the same. */
   approval(input: Input): boolean | Terms;
   /** That it is a question to a person, or that a client gives the result, and the JSON schema of what they may answer. */
   question?(input: Input): Json;
@@ -67,11 +58,11 @@ export interface Tool<Input = unknown, Output = unknown> {
   /** Where it is done by a client: `run` is never called. */
   readonly client?: true;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
-  /** Finds out what became of a `write` that was started and has no outcome. */
+  /** Finds the outcome of a `write` that was started and has no recorded outcome. */
   reconcile?(input: Input, context: ToolContext): Promise<Found<Output>>;
-  /** What the module is told on its fork. */
+  /** The message that the module gets on its fork. */
   say?(input: Input): string;
-  /** What came of the module; left out, what was said last. */
+  /** The result of the module. Default: its last words. */
   answer?(session: Session): Json;
 }
 
@@ -80,7 +71,7 @@ type Found<Output> = Finding<Output> | { readonly output: Output };
 
 /** The call that a tool answers, and its access to the runtime. */
 export interface ToolContext {
-  /** Aborted when the tool shall stop: cancelled, out of time, or the run gave up. */
+  /** Aborted when the tool must stop: cancelled, out of time, or the run gave up. */
   readonly signal: AbortSignal;
   /** The same at every attempt, also after a crash: send it along, and the other side can tell a repetition. */
   readonly key: string;
@@ -94,11 +85,11 @@ export interface ToolContext {
   emit(delta: Json): void;
   /** The value of a secret that the runtime was given. It is never recorded. */
   secret(name: string): string;
-  /** The same without the values of secrets. What is recorded goes through it anyway; use it before something is cut. */
+  /** The same without the values of secrets. Records are always redacted; use it before cutting a text. */
   redact<Value extends Json>(value: Value): Value;
   /**
-   * The sandbox that the session is placed on, opened at first use. What is run in it, and what has changed in its files
-   * when the call is over, goes on the record before the outcome. A tool that uses it says `conflicts: ["workspace"]`.
+   * The session's sandbox, opened at first use. Commands and changed files are recorded before the outcome. A
+   * tool that uses it says `conflicts: ["workspace"]`.
    */
   sandbox(): Promise<Sandbox>;
   /** Puts evidence on the record before the outcome, such as a `validation-report`. */
@@ -110,7 +101,7 @@ export interface ToolContext {
 /** Where the output of a tool comes from. */
 export type ToolOrigin = "trusted" | "tool" | "web" | "file" | "memory" | "agent";
 
-/** What a call touches: a list that is not there is not known, an empty one says that there is nothing. */
+/** The things that a call touches: a missing list is unknown, an empty one means nothing. */
 export type ToolTouches = {
   readonly paths?: readonly string[];
   readonly commands?: readonly string[];
@@ -123,7 +114,7 @@ export type ProviderSpec = { readonly id: string; readonly args: JsonObject };
 
 export type ToolSpec = { readonly name: string; readonly description?: string; readonly input: JsonObject };
 
-/** What a tool does. `effect` has no default: a wrong guess repeats an action. */
+/** The action of a tool. `effect` has no default: a wrong guess repeats an action. */
 export type Deed<Input, Output> = Pick<
   Tool<Input, Output>,
   "name" | "description" | "effect" | "presumed" | "timeout" | "retry" | "source" | "origin" | "key" | "run"
@@ -133,11 +124,11 @@ export type Deed<Input, Output> = Pick<
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
   /** Default 100,000, at most 1,000,000. */
   readonly maxOutput?: number;
-  /** What a call touches, for policies: { paths, commands, hosts, amount }. */
+  /** The things that a call touches, for policies: { paths, commands, hosts, amount }. */
   readonly touches?: (input: Input) => ToolTouches;
   /** Whether a call can be undone. Default: whether it changes nothing. */
   readonly reversible?: boolean | ((input: Input) => boolean);
-  /** Finds out what became of a `write` that was started and has no outcome. */
+  /** Finds the outcome of a `write` that was started and has no recorded outcome. */
   readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
 };
 
@@ -146,8 +137,8 @@ export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = O
   "run"
 > & {
   /**
-   * Does it. Without `run` a client does it, such as the page that a person has open: the run suspends, `rath.pending` has the
-   * call with its input and the schema of its output, and `rath.answer` gives the result. `approval` then says who may give it.
+   * Runs it. Without `run` a client does, such as a web page: `rath.pending` lists the call, and
+   * `rath.answer` gives the result, by a person that `approval` names.
    */
   readonly run?: Deed<InputOf<In>, OutputOf<Out>>["run"];
   /** A Standard Schema that knows its JSON Schema (zod, arktype, wrapped valibot), or a JSON Schema. */
@@ -160,7 +151,7 @@ export const DEFAULT_OUTPUT = 100_000;
 /** More would make one fact out of what belongs into a file. */
 export const MAX_OUTPUT = 1_000_000;
 
-/** Makes a tool, or says with a `ToolDefinitionError` or a `ToolSchemaError` why it cannot be one. */
+/** Creates a tool. Throws a `ToolDefinitionError` or a `ToolSchemaError` when the definition is not valid. */
 export function tool<In extends InputSchema, Out extends OutputSchema = JsonSchema>(
   definition: ToolDefinition<In, Out>,
 ): Tool<InputOf<In>, OutputOf<Out>> {

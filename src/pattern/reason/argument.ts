@@ -5,9 +5,8 @@ import { isObject, parseJson } from "../../util/index.js";
 export type Written = { readonly name: string; readonly description?: string; readonly input: Json };
 
 /**
- * The words between the brackets of a written call, as the input of its tool: JSON as it is, one word for a tool that
- * takes one thing, and several by name or in the order of the schema. What fits nothing goes on as it is, and the
- * tool's own check tells the model what is wrong with it.
+ * The words in the brackets of a written call as the tool's input: JSON, one word, or several by name or in
+ * schema order. Anything else goes on as it is, and the tool's check tells the model.
  */
 export function inputFor(words: string, schema: Json): Json {
   const given = words.trim();

@@ -4,16 +4,15 @@ import { inputFor, signatureOf, toolCalled, type Written, wordsOf } from "./argu
 import { FINISH, readStep } from "./episode.js";
 
 /**
- * A model that cannot call tools by itself, as one that can: it is shown the tools as text, writes
- * `Thought / Action / Observation`, and what it writes is read as calls. The record has the same facts as for any other
- * model, so whatever holds for tool calls holds for these.
+ * Lets a model that cannot call tools use them: it sees them as text, writes `Thought / Action /
+ * Observation`, and this is read as calls. The record has the same facts as for any other model.
  *
  * ```ts
  * const clerk = agent({ name: "clerk", model: withTextCalls(old), tools: [search] });
  * ```
  */
 export function withTextCalls(model: LanguageModel): LanguageModel {
-  // What is no model is refused by whoever is given it, with a better word.
+  // The caller refuses a value that is not a model, with a better message.
   if (typeof (model as Partial<LanguageModel> | undefined)?.doGenerate !== "function") return model;
   const { specificationVersion, provider, modelId } = model;
   return Object.freeze<LanguageModel>({
@@ -44,7 +43,7 @@ type Options = CallOptions & {
 type Part = { readonly type: string; readonly [field: string]: unknown };
 type Told = { readonly role: string; readonly content: string | readonly Part[] };
 
-/** A reply whose action is a call. What is written behind it, such as a made-up observation, does not come back into view. */
+/** A reply whose action is a call. Text after it, such as an invented observation, is dropped. */
 function read(reply: Generated, tools: readonly Written[]): Generated {
   const parts = reply.content as readonly Part[];
   const { said, left, action } = readStep(spoken(parts));
@@ -111,10 +110,9 @@ function joined(parts: readonly Part[]): readonly Part[] {
 function wordsIn(parts: readonly Part[], step: number): string {
   const words = spoken(parts);
   if (readStep(words).action !== undefined) return words;
-  const calls = parts.filter(({ type }) => type === "tool-call");
-  const actions = calls.map(
-    ({ toolName, input }) => `Action ${step}: ${toolName}[${wordsOf(input as Json)}]`,
-  );
+  const actions = parts
+    .filter(({ type }) => type === "tool-call")
+    .map(({ toolName, input }) => `Action ${step}: ${toolName}[${wordsOf(input as Json)}]`);
   return [...(words === "" ? [] : [words]), ...actions].join("\n");
 }
 

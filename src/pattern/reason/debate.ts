@@ -1,9 +1,10 @@
-import { agent, stopOf } from "../../agent/index.js";
+import { agent, answerOf, stopOf } from "../../agent/index.js";
 import type { LanguageModel } from "../../agent/model/index.js";
 import { objectSchema } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { FactOf, Json, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
+import type { Parts, Rebuilds } from "../../workflow/index.js";
 import {
   allOf,
   called,
@@ -12,16 +13,14 @@ import {
   gathered,
   isModule,
   orderOf,
-  type Parts,
   partsOf,
-  type Rebuilds,
   requireCount,
 } from "../../workflow/index.js";
 import { elsewhere, withDefaults } from "../options.js";
 import { AnswerFormError } from "./error.js";
-import { answerOf, inWords } from "./found.js";
+import { inWords } from "./found.js";
 
-/** Who won, if anybody, and why. */
+/** The winner, if any, and the reason. */
 export type DebateVerdict = { readonly winner: string | null; readonly why?: string };
 
 export type DebateOptions = {
@@ -42,8 +41,8 @@ export interface Debate extends Module, Rebuilds {
 const NONE = "none";
 
 /**
- * Sides that argue, and a judge. In each round every side speaks on a branch of its own, knowing what was said in the
- * rounds before and nothing of this one; then all of it is told. The verdict is a `route-choose` of the judge.
+ * Sides that argue, and a judge. In each round every side speaks on its own branch, knowing only earlier
+ * rounds. The verdict is a `route-choose` of the judge.
  *
  * ```ts
  * const trial = debate({ name: "trial", sides: { for: advocate, against: sceptic }, rounds: 2, judge: model });

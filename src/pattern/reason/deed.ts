@@ -1,14 +1,5 @@
-import {
-  describeFact,
-  type Fact,
-  type FactId,
-  type FactOf,
-  type Json,
-  lineOf,
-  type Principal,
-  type Session,
-  textOf,
-} from "../../session/index.js";
+import type { Fact, FactId, FactOf, Json, Principal, Session } from "../../session/index.js";
+import { describeFact, lineOf, textOf } from "../../session/index.js";
 import { plainText } from "./found.js";
 
 export type Deed = {
@@ -19,9 +10,7 @@ export type Deed = {
 };
 
 /**
- * Who did what on which branch, read from the record alone: what was said, called, found, chosen, forked and merged, what
- * policies refused or wanted agreement to, and what people agreed to, changed, refused, took over, answered and settled, in
- * the order in which it happened.
+ * The actions on all branches in order, read from the record alone.
  *
  * ```ts
  * for (const { branch, by, did } of deedsOf(session)) console.log(`${branch} | ${by} | ${did}`);
@@ -47,17 +36,17 @@ export function deedsOf(session: Session): readonly Deed[] {
 type Asked = {
   readonly what: string;
   readonly agent?: string | undefined;
-  /** What a model wants to know of a person. */
+  /** A model's question to a person. */
   readonly question?: string;
 };
 
 type Known = {
   readonly requests: Map<FactId, Asked>;
-  /** What policies said last about a request: they are asked again at each answer, mostly to say the same. */
+  /** The last ruling of the policies on a request: they are asked again at each answer. */
   readonly rulings: Map<FactId, string>;
 };
 
-/** What people, agents, tools and policies do. The rest is bookkeeping. */
+/** Actions of people, agents, tools and policies. The rest is bookkeeping. */
 const DEEDS: ReadonlySet<string> = new Set([
   "session-start",
   "message-say",
@@ -82,7 +71,7 @@ const DEEDS: ReadonlySet<string> = new Set([
   "run-cancel",
 ] satisfies Fact["type"][]);
 
-/** A history lists one branch after the other; what a run did side by side has its place in the run. */
+/** A history lists branch after branch; parallel work has its order in the run. */
 function byTime({ fact: one }: { readonly fact: Fact }, { fact: other }: { readonly fact: Fact }): number {
   if (one.at !== other.at) return one.at < other.at ? -1 : 1;
   return one.run !== undefined && one.run === other.run ? (one.seq ?? 0) - (other.seq ?? 0) : 0;
@@ -104,7 +93,7 @@ function requestOf(fact: Fact): Asked | undefined {
   }
 }
 
-/** What a person was shown: a call of a tool with its arguments, or something else to approve. */
+/** The question to a person: a tool call with its arguments, or something else to approve. */
 function shownIn({ what, name }: FactOf<"approval-ask">): Asked {
   const { tool, input } = Object(what) as { readonly tool?: Json; readonly input?: Json };
   if (typeof tool !== "string" || input === undefined)

@@ -4,7 +4,7 @@ import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import { wordsOf } from "./argument.js";
 import { inWords, plainText } from "./found.js";
 
-/** What a step does: a tool and the words between its brackets. */
+/** The action of a step: a tool and the words between its brackets. */
 export type Action = { readonly tool: string; readonly argument: string };
 
 /** One step of an episode: what was thought, what was done, what came of it. */
@@ -26,14 +26,14 @@ export type RecordedEpisode = Episode & {
   readonly from: number;
   readonly to: number;
   readonly outcome?: { readonly [name: string]: Json };
-  /** So many of so many were right up to here, as whoever recorded it counted. */
+  /** How many were right up to here, as the recorder counted. */
   readonly tally?: { readonly right: number; readonly of: number };
 };
 
 /** The action that ends an episode. */
 export const FINISH = "Finish";
 
-/** What a reply says, as a step. `said` is the reply up to its action, `left` what was written behind it. */
+/** A reply as a step. `said` is the reply up to its action, `left` the text after it. */
 export type Reading = {
   readonly said: string;
   readonly left: string;
@@ -60,8 +60,8 @@ export function readStep(text: string): Reading {
 }
 
 /**
- * Reads recorded episodes: a question, then `Thought n:`, `Action n:` and `Observation n:`, divided by lines of dashes.
- * A line with a Python dictionary at the end of an episode is its outcome.
+ * Reads recorded episodes: a question, then `Thought n:`, `Action n:` and `Observation n:`, divided by lines
+ * of dashes, with a Python dictionary as the outcome.
  *
  * ```ts
  * const episodes = readReact(await readFile("FEVER-output.txt", "utf8"));
@@ -151,7 +151,7 @@ function thoughtIn(words: string): string {
   return words.replace(/^\s*Thought(?:[ \t]+\d+)?[ \t]*:/, "").trim();
 }
 
-/** What Python prints for a dictionary of texts and numbers, as JSON. */
+/** Python's print of a dictionary of texts and numbers, as JSON. */
 function dictionaryOf(words: string): { readonly [name: string]: Json } | undefined {
   const names: { readonly [word: string]: string } = { True: "true", False: "false", None: "null" };
   const json = words.replace(
@@ -162,10 +162,7 @@ function dictionaryOf(words: string): { readonly [name: string]: Json } | undefi
   return parseJson(json) as { readonly [name: string]: Json } | undefined;
 }
 
-/**
- * The episode that a session holds, read from its facts: the same whether the model wrote its actions, called tools by
- * itself, or the episode was imported. With a name, only what that agent did.
- */
+/** The episode that a session holds, however its calls were made; of one agent if named. */
 export function episodeOf(session: Session, agent?: string): Episode {
   const steps: { thought: string; action?: Action; observation?: string }[] = [];
   const calls = new Map<FactId, { observation?: string }>();
@@ -183,7 +180,7 @@ export function episodeOf(session: Session, agent?: string): Episode {
     else if (fact.type === "message-say" && fact.role === "user") question ??= plainText(fact.content);
     else if (fact.type === "tool-call" && isOwn(nameOf(fact.by))) {
       const newest = steps.at(-1);
-      // Of several calls in one reply, each is a step; what was thought stands with the first.
+      // Each call of a reply is a step; the thought stands with the first.
       const step: (typeof steps)[number] =
         newest === undefined || newest.action !== undefined ? { thought: "" } : newest;
       if (step !== newest) steps.push(step);
@@ -225,25 +222,23 @@ function nameOf(by: string): string | undefined {
 }
 
 export type ImportReactOptions = {
-  /** What the record calls the text: a file, an address. */
+  /** The name of the text in the record: a file, an address. */
   readonly source: string;
   /** When it happened, as far as that is known; with it, the same text gives the same ids. Default: now. */
   readonly at?: string;
-  /** Who it was. Default "react". */
+  /** The name of the agent. Default "react". */
   readonly agent?: string;
 };
 
 /**
- * Recorded episodes as sessions: where they are from, each thought, each action as a tool call, each observation as its
- * outcome, and how it ended as a `validation-report`.
+ * Recorded episodes as sessions: thoughts, tool calls, outcomes, and a `validation-report` at the end.
  *
  * ```ts
  * for (const session of importReact(text, { source: "FEVER-output.txt" })) await store.save(session, { name: … });
  * ```
  */
 export function importReact(text: string, options: ImportReactOptions): readonly Session[] {
-  const refuse = refusing("an import");
-  requireOptions(options, refuse, EXAMPLE, { source: true, at: true, agent: true });
+  requireOptions(options, refusing("an import"), EXAMPLE, { source: true, at: true, agent: true });
   requireName(options.source, "import", EXAMPLE);
   const { source, at = new Date().toISOString(), agent = "react" } = options;
   const digest = digestOf(text);
@@ -296,7 +291,7 @@ function stepped(begun: Session, { steps }: Episode, agent: string, at: string):
   return session;
 }
 
-/** What was noted about the end. An exact match counts where one was looked for, else a whole reward. */
+/** The outcome as noted. An exact match counts where there is one, else a full reward. */
 function judged(session: Session, { outcome }: RecordedEpisode, at: string): Session {
   if (outcome === undefined) return session;
   const { em, reward } = outcome as { readonly em?: Json; readonly reward?: Json };

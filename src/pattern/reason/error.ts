@@ -11,7 +11,7 @@ export class UnreadableError extends SessionError {
   }
 }
 
-/** What somebody answered is not what the pattern needs: no plan, no verdict, no score. `session` ends where it was asked. */
+/** An answer without the plan, verdict or score that the pattern needs. `session` ends where it was asked. */
 export class AnswerFormError extends SessionError {
   constructor(pattern: string, session: Session, who: string, gave: string, wanted: string, hint: string) {
     super(session, "pattern-answer", `Cannot go on in ${pattern}: "${who}" gave ${gave}, not ${wanted}.`, {

@@ -1,25 +1,9 @@
-import { lastReply, outputIn, stopOf } from "../../agent/index.js";
+import { stopOf } from "../../agent/index.js";
 import { textOf } from "../../agent/model/index.js";
 import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
-import {
-  type Content,
-  diff,
-  type FactOf,
-  type Failure,
-  type Json,
-  type Session,
-} from "../../session/index.js";
+import type { Content, FactOf, Failure, Json, Session } from "../../session/index.js";
+import { diff } from "../../session/index.js";
 import { enter, restAt } from "../../workflow/index.js";
-
-/**
- * The result of a module's work since a session: its output if it has one, else its last words. Undefined where a limit
- * ended the work: the last words are not an answer then, and an output is an older one.
- */
-export function answerOf(module: Module, session: Session, since: Session): Json | undefined {
-  if (stopOf(session) !== undefined) return undefined;
-  const output = outputIn(module, session);
-  return output === undefined ? lastReply(session, since.id) : output;
-}
 
 /** Enters a module on a fork. Its failure is a result, unless the whole run is cancelled or out of budget. */
 export async function attempt(
@@ -41,7 +25,7 @@ export function inWords(answer: Json | undefined): string {
 
 export type Report = { readonly id: string; readonly fact: FactOf<"validation-report"> };
 
-/** What was found since a session, of each name the newest. */
+/** The newest report of each name since a session. */
 export function reportsSince(session: Session, since: Session): readonly Report[] {
   const newest = new Map<string, Report>();
   for (const { id, fact } of diff(since, session).theirs)

@@ -1,15 +1,9 @@
-import {
-  type AgentOptions,
-  act,
-  agent,
-  type Callable,
-  replaced,
-  stopAt,
-  toolboxOf,
-} from "../../agent/index.js";
+import type { AgentOptions, Callable } from "../../agent/index.js";
+import { act, agent, answerOf, replaced, stopAt, toolboxOf } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Json, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
+import type { Rebuilds, Refuse } from "../../workflow/index.js";
 import {
   allOf,
   called,
@@ -18,8 +12,6 @@ import {
   functionLike,
   isModule,
   joined,
-  type Rebuilds,
-  type Refuse,
   refusing,
   requireBudget,
   requireCount,
@@ -28,28 +20,27 @@ import {
 import { elsewhere, moduleOr, withDefaults } from "../options.js";
 import { inputFor, signatureOf, toolCalled, type Written } from "./argument.js";
 import { AnswerFormError } from "./error.js";
-import { answerOf, inWords, reportsSince } from "./found.js";
+import { inWords, reportsSince } from "./found.js";
 
 export type InlineToolsOptions = Pick<
   AgentOptions,
   "name" | "instructions" | "model" | "parameters" | "budget" | "policy"
 > & {
-  /** What may be called in the text. A call may turn out to be of no use, so none of them may change anything. */
+  /** The tools for the text. A call may prove useless, so no tool may change anything. */
   readonly tools: readonly [Callable, ...Callable[]];
   readonly score: Score;
   /** By how much the text must be better with the result than without. Default 0: better is enough. */
   readonly threshold?: number;
   /** Calls that are tried at most; the others are left out of the text, and the record says so. Default 20. */
   readonly maxCalls?: number;
-  /** What a call that is kept becomes. Default: `[tool(argument) → result]`. */
+  /** The text for a call that is kept. Default: `[tool(argument) → result]`. */
   readonly splice?: (call: InlineCall, result: string) => string;
 };
 
 /**
- * Tool choice in the manner of Toolformer: a model writes a text with calls in it, `[tool(argument)]`. Each is made, and
- * the text is measured three times, each on a branch of its own: with the result, with the call alone, and without. A
- * call is kept where its result makes the text better than both by the threshold; the others leave the text, and
- * their branches say why.
+ * Tool choice as in Toolformer: a model writes a text with calls, `[tool(argument)]`. The text is scored on
+ * three branches: with the result, with the call alone, and without. A call stays where its result beats both
+ * by the threshold.
  *
  * ```ts
  * const writer = inlineTools({ name: "writer", model, tools: [calculator], score: (text) => likelihood(text) });
@@ -225,7 +216,7 @@ function chosen(
   });
 }
 
-/** What stands for a call in the text: its result where it was kept, and nothing where it was not. */
+/** The replacement of a call in the text: its result where it was kept, else nothing. */
 function kept({ splice }: Given, call: InlineCall, result: string | undefined): string {
   return result === undefined ? "" : String(splice(call, result));
 }
@@ -279,7 +270,7 @@ export type InlineCall = {
 /** A text with calls in it: what stands around them, one piece more than there are calls. */
 export type WithCalls = { readonly pieces: readonly string[]; readonly calls: readonly InlineCall[] };
 
-/** Finds the calls in a text. What is written like one and names no tool is text. A result that the model made up is left out. */
+/** Finds the calls in a text. An unknown tool leaves plain text. A result invented by the model is dropped. */
 export function textIn(text: string, tools: readonly Written[]): WithCalls {
   const pieces: string[] = [];
   const calls: InlineCall[] = [];

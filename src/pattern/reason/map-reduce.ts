@@ -1,4 +1,4 @@
-import { stopOf } from "../../agent/index.js";
+import { answerOf, stopOf } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Content, Failure, Json, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
@@ -19,9 +19,9 @@ import {
 } from "../../workflow/index.js";
 import { elsewhere, moduleOr, withDefaults } from "../options.js";
 import { AnswerFormError, PartsFailedError } from "./error.js";
-import { answerOf, attempt, inWords } from "./found.js";
+import { attempt, inWords } from "./found.js";
 
-/** What became of one part: its answer or its failure, and the branch that shows how. */
+/** The result of one part: its answer or failure, and the branch that shows how. */
 export type PartResult = {
   /** Which part it is, from 1. */
   readonly part: number;
@@ -48,9 +48,8 @@ export type MapReduceOptions = {
 };
 
 /**
- * Map and reduce over forks: the work is divided at run time, each part is done on a branch of its own, and one answer
- * is made of all. A part that fails, or ends at its limit, is a result like others. What the parts said and the files
- * that they changed stay on their branches: only what came of them goes on.
+ * Map and reduce over forks: the work is divided at run time, each part is done on its own branch, and one
+ * answer is made of all. A failed part is a result like others. Only results leave the branches.
  *
  * ```ts
  * const report = mapReduce({ name: "report", split: (session) => chaptersIn(session), map: reader, reduce: editor });
@@ -63,11 +62,7 @@ export function mapReduce(options: MapReduceOptions): Module & Rebuilds {
       kind: "mapReduce",
       name,
       example: 'mapReduce({ name: "report", split: (session) => […], map: reader, reduce: editor })',
-      parts: {
-        ...(isModule(split) && { split }),
-        map: mapper,
-        ...(isModule(reduce) && { reduce }),
-      },
+      parts: { ...(isModule(split) && { split }), map: mapper, ...(isModule(reduce) && { reduce }) },
       options: withDefaults(options, { concurrency: 8, need: 1 }),
       checks: {
         ...elsewhere("name", "map"),
@@ -91,7 +86,7 @@ export function mapReduce(options: MapReduceOptions): Module & Rebuilds {
       const parts = mapped.results.map((end, place) =>
         resultOf(mapper, end, inputs[place] as Json, place, session),
       );
-      // What the parts said stays on their branches; what came of them is told in the mapper's name, since it made it.
+      // The parts' words stay on their branches; the mapper made the results, so it reports them.
       const together = gathered(session, [mapped.session], `${name}: what came of the parts`);
       const failures = parts.flatMap((part) => ("failure" in part ? [part] : []));
       if (parts.length > 0 && parts.length - failures.length < need)

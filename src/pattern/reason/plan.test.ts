@@ -110,7 +110,7 @@ describe("plan and execute", () => {
     expect(all(session, "model-reply").length).toBe(2);
   });
 
-  it("[L4] takes nothing for a plan that is none", async () => {
+  it("[L4] refuses an answer that is not a plan", async () => {
     const says = (text: string) => agent({ name: "planner", model: scripted(text) });
     for (const [planner, gave] of [
       [says("First dig, then pour."), "First dig"],

@@ -1,11 +1,11 @@
-import { stopAt, stopOf } from "../../agent/index.js";
+import { answerOf, stopAt, stopOf } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Json, Session, View } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import { called, defineModule, enter, joined, type Rebuilds, requireCount } from "../../workflow/index.js";
 import { elsewhere, withDefaults } from "../options.js";
 import { AnswerFormError, PlanFailedError } from "./error.js";
-import { answerOf, attempt, shortfall } from "./found.js";
+import { attempt, shortfall } from "./found.js";
 
 /** A step of a plan, what became of it, and where. */
 export type PlanStep = {
@@ -48,8 +48,8 @@ export const PLAN = Object.freeze({
 } as const);
 
 /**
- * A plan, then its steps one by one, each on a branch of its own. After a step that failed, the planner is told, and
- * plans what is left anew. The plan is on the record each time it changes, and `planOf` reads it.
+ * A plan, then its steps one by one, each on its own branch. After a failed step the planner plans the rest
+ * anew. Each plan is recorded, and `planOf` reads it.
  *
  * ```ts
  * const planner = agent({ name: "planner", model, output: PLAN });
@@ -95,7 +95,7 @@ export function planExecute(options: PlanExecuteOptions): Module & Rebuilds {
           session = noted(done, name, { ...plan, steps });
           continue;
         }
-        // What was done on the way to a failure stays on its branch: the next plan begins where this step did.
+        // The work on the way to a failure stays on its branch: the next plan begins where this step did.
         const back = joined([session, done], { adopt: "ours", why: `${name}: ${branch} failed` });
         const told = noted(back, name, { ...plan, steps });
         if (plan.version > replans) {
@@ -104,7 +104,7 @@ export function planExecute(options: PlanExecuteOptions): Module & Rebuilds {
         }
         const asked = told.say(
           `Step ${place + 1} of the plan (${open.task}) failed: ${why}\nMake another plan for what is left to do.`,
-          // What went wrong may be told in anybody's words, and the branch that knows whose is not adopted.
+          // The failure may quote anybody, and the branch that knows the author is not adopted.
           { by: `agent:${executor.name}` },
         );
         session = await planned(asked, given, {

@@ -3,13 +3,12 @@ import { type LanguageModel, textOf, turnOf } from "../../agent/model/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { FactOf, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
+import type { Checks, Rebuilds } from "../../workflow/index.js";
 import {
-  type Checks,
   called,
   checkOptions,
   defineModule,
   enter,
-  type Rebuilds,
   refusing,
   requireCount,
   requireName,
@@ -56,10 +55,9 @@ const ALOUD =
   "Before you call a tool, say in a sentence or two what you think and why you call it. When you know the answer, say it and call nothing.";
 
 /**
- * ReAct: a thought, an action, what came of it, again. Models that call tools by themselves do so; others write
- * `Action 1: Tool[argument]`, and that becomes the same tool call on the record, under the same policies. It ends at
- * `Finish[answer]`, or as an agent does, at its limits. Text without an action is told to the model; an
- * `UnreadableError` when that does not help.
+ * ReAct: thought, action, observation, repeated. Models without tool calls write `Action 1: Tool[argument]`,
+ * which becomes the same tool call under the same policies. It ends at `Finish[answer]` or a limit; text
+ * without an action is told to the model, then an `UnreadableError`.
  *
  * ```ts
  * const clerk = react({ name: "clerk", model, tools: [search] });
@@ -79,7 +77,7 @@ export function react(options: ReactOptions): React {
   const thinker = agent({
     ...rest,
     ...(text.length > 0 && { instructions: text.join("\n\n") }),
-    ...(isWritten && { model: modelsOf(rest.model).map(withTextCalls) as unknown as [LanguageModel] }),
+    ...(isWritten && { model: modelsOf(rest.model).map(withTextCalls) as [LanguageModel] }),
     ...(isWritten && Array.isArray(rest.fallback) && { fallback: rest.fallback.map(withTextCalls) }),
   });
   const tools = thinker.state?.tools as readonly { readonly name: string }[];
@@ -111,7 +109,7 @@ export function react(options: ReactOptions): React {
         }),
         output(session) {
           const { steps, answer } = episodeOf(session, name);
-          // Text without an action is no answer of a model that was told to write one.
+          // A model that was told to write actions has not answered with a text that lacks one.
           const isAnswered = codec === "calls" || steps.some(({ action }) => action?.tool === FINISH);
           return isAnswered ? answer : undefined;
         },

@@ -1,4 +1,4 @@
-import { stopAt, stopOf } from "../../agent/index.js";
+import { answerOf, stopAt, stopOf } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
@@ -15,9 +15,9 @@ import {
 } from "../../workflow/index.js";
 import { elsewhere, moduleOr, withDefaults } from "../options.js";
 import { AnswerFormError } from "./error.js";
-import { answerOf, inWords, type Report, reasonOf, reportsSince, attempt as runOnFork } from "./found.js";
+import { inWords, type Report, reasonOf, reportsSince, attempt as runOnFork } from "./found.js";
 
-/** What somebody made of a failed trial. It never changes; a later trial adds another. */
+/** A reflection on a failed trial. It never changes; a later trial adds another. */
 export type Reflection = {
   readonly trial: number;
   readonly text: string;
@@ -44,9 +44,8 @@ export type ReflexionOptions = {
 };
 
 /**
- * Reflexion: a trial, a check, and only after one that failed a reflection that names the failed check and is offered to
- * the next trial, on a fresh fork from the start. It ends at the first trial that passes; when all failed, the last
- * one goes on, behind a `budget-stop`.
+ * Reflexion: a trial, a check, and after a failed one a reflection for the next trial on a fresh fork. It
+ * ends at the first pass, or after the last trial with a `budget-stop`.
  *
  * ```ts
  * const learner = reflexion({ name: "learner", attempt: coder, check: tests, reflect: critic, trials: 3 });
@@ -83,7 +82,7 @@ export function reflexion(options: ReflexionOptions): Module & Rebuilds {
         const { session, problem, stop } = await tried(offered(fork, given, learned), given);
         const end = (last: Session, why: string) =>
           joined([last, ...failed], { adopt: "ours", why: `${name}: ${why}` });
-        // Whoever continues from here has nothing left to spend.
+        // The budget is spent for the next module as well.
         if (stop !== undefined) return end(session, stop);
         if (problem === undefined) return end(session, `trial ${trial} passed`);
         if (trial >= trials) return stopAt(end(session, "no trial passed"), "trials", trials);
@@ -111,7 +110,7 @@ export function reflexion(options: ReflexionOptions): Module & Rebuilds {
   );
 }
 
-/** What was learned from failed trials, oldest first, on all branches. */
+/** The reflections on failed trials, oldest first, on all branches. */
 export function reflectionsOf(session: Session, name?: string): readonly Reflection[] {
   const found: Reflection[] = [];
   for (const { id, fact } of session.history()) {
@@ -163,7 +162,7 @@ async function tried(fork: Session, given: Required<ReflexionOptions>): Promise<
   throw wrong(said, "check", called("reflexion", name), "true, false or { passed, detail }");
 }
 
-/** What a module finds: what its output says, or what it leaves on the record. That an output has its form is no finding. */
+/** The findings of a module: its output, or its reports. That an output fits its schema does not count. */
 async function checkedBy(check: Module, done: Session, name: string): Promise<Tried> {
   const session = await enter(check, done);
   const stop = stopOf(session);

@@ -7,19 +7,15 @@ import { type Choice, type Decider, ranked } from "./choice.js";
 import { viewsByName } from "./route.js";
 
 export type BanditOptions = {
-  /**
-   * How the unknown is tried: "ucb1" (the default) by what it may be worth at best, without chance; "thompson" by a draw
-   * from what each may be worth; a number from 0 to 1 is how often one is tried by chance.
-   */
+  /** How to explore: "ucb1" (default) by best possible worth, "thompson" by a draw, a number by chance. */
   readonly explore?: "ucb1" | "thompson" | number;
-  /** What is known from elsewhere, such as `() => trialsIn(store, "desk")`. What this session knows is known anyway. */
+  /** Results from elsewhere, such as `() => trialsIn(store, "desk")`, besides this session's. */
   readonly trials?: () => readonly Trial[] | Promise<readonly Trial[]>;
 };
 
 /** Learns from what validations said after earlier choices which route is worth most. */
 export function bandit(options: BanditOptions = {}): Decider {
-  const refuse = refusing("a bandit");
-  checkOptions(options, CHECKS, refuse, 'bandit({ explore: "ucb1" })');
+  checkOptions(options, CHECKS, refusing("a bandit"), 'bandit({ explore: "ucb1" })');
   const { explore = "ucb1", trials } = options;
   return {
     name: "bandit",
@@ -89,10 +85,7 @@ function gammaDraw(shape: number, random: () => number): number {
 /** A choice, and what a validation said after it: from 0 to 1. */
 export type Trial = { readonly route: string; readonly reward: number; readonly validation: FactId };
 
-/**
- * What came of the choices of a selector, as far as a session knows: each with the validation that followed it on its way,
- * before the selector chose again.
- */
+/** The results of a selector's choices: each with the validation that followed before the next choice. */
 export function trialsOf(session: Session, selector: string): readonly Trial[] {
   return [...session.view(viewFor(selector)).trials];
 }

@@ -16,15 +16,10 @@ export type Choice = {
 };
 
 /** Information for a chooser beside the session. */
-export type ChoiceContext = {
-  readonly selector: string;
-};
+export type ChoiceContext = { readonly selector: string };
 
-/** What a decision that is made at once may ask of the host. All of it is over when the choice is recorded. */
-export type DecisionContext = ChoiceContext & {
-  readonly services: Services;
-  readonly signal: AbortSignal;
-};
+/** The host services of a decision made at once. All of it ends when the choice is recorded. */
+export type DecisionContext = ChoiceContext & { readonly services: Services; readonly signal: AbortSignal };
 
 type Named = {
   /** How it stands on the record. */
@@ -66,7 +61,7 @@ export function chooserOf(choose: unknown, name: string, refuse: Refuse, example
   throw refuse(`its \`choose\` is ${showValue(choose)}, neither a rule nor somebody who chooses`, example);
 }
 
-/** What came of asking somebody: a choice, or why there is none. The session ends with it. */
+/** The result of asking: a choice, or the reason why not. The session ends with it. */
 export type Asked = { readonly session: Session } & (
   | { readonly choice: Choice; readonly cost: number }
   | { readonly failure: Failure }
@@ -154,7 +149,7 @@ function checked(chooser: string, decision: Decision, routes: readonly Route[]):
   return { chosen, ...(why !== undefined && { why: String(why) }), ...defined({ scores, detail }) };
 }
 
-/** What models have cost so far, where that is known. */
+/** The models' cost so far, where it is known. */
 const costView: View<number> = {
   start: 0,
   step: (sum, fact) => (fact.type === "model-reply" ? sum + (fact.cost ?? 0) : sum),

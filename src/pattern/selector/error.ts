@@ -21,7 +21,7 @@ export class ChoiceFailedError extends SessionError {
   }
 }
 
-/** Who says what is no choice has to say something else; who fails needs somebody to stand in. */
+/** An invalid choice needs another answer; a failure needs a substitute. */
 function hintFor({ code, data }: Failure): string {
   const { chosen, routes } = Object(data) as { readonly chosen?: Json; readonly routes?: readonly string[] };
   return code === "choice-refused" && Array.isArray(routes)
@@ -39,7 +39,7 @@ export function meantBy(name: unknown, routes: readonly string[]): string {
   return meant === undefined ? "" : `did you mean ${JSON.stringify(meant)}? `;
 }
 
-/** A session chose a route, or is forced to take one, and there is no such route, or not any more. */
+/** A session chose a route, or is forced to take one, that does not exist (now). */
 export class RouteGoneError extends RathError {
   constructor(selector: string, chosen: string, routes: readonly string[], isForced = false) {
     super(

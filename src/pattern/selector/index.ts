@@ -8,6 +8,6 @@ export { ChoiceFailedError } from "./error.js";
 export { byModel } from "./model.js";
 export { routeOf, routeTable } from "./route.js";
 export { byScore } from "./score.js";
-export { selector } from "./selector.js";
+export { type Selector, selector } from "./selector.js";
 export { bySimilarity } from "./similarity.js";
 export { firstOf, vote } from "./vote.js";

@@ -6,16 +6,13 @@ import { refusing, requireName, requireOptions } from "../../workflow/index.js";
 import type { Asker, Choice, Route } from "./choice.js";
 
 export type ByModelOptions = Pick<AgentOptions, "model" | "budget" | "retry" | "timeout"> & {
-  /** Who it is on the record. Default "router". */
+  /** The name on the record. Default "router". */
   readonly name?: string;
-  /** What to consider, beside what the routes say of themselves. */
+  /** Instructions for the choice, besides the routes' own descriptions. */
   readonly instructions?: string;
 };
 
-/**
- * A model chooses. It sees the conversation and what the routes are good for, and answers by a schema that has exactly
- * the routes, and "none". All of it happens on a branch of its own.
- */
+/** A model chooses among exactly the routes, and "none", on a branch of its own. */
 export function byModel(options: LanguageModel | ByModelOptions): Asker {
   const isModel = typeof (options as Partial<LanguageModel>)?.doGenerate === "function";
   const given = (isModel ? { model: options } : options) as ByModelOptions;
@@ -43,7 +40,7 @@ export function byModel(options: LanguageModel | ByModelOptions): Asker {
         route: { type: "string", enum: [...routes.map((route) => route.name), none] },
         why: { type: "string", description: "The reason, in one sentence." },
       }),
-    } as Parameters<typeof agent>[0]) as unknown as Agent<Answer>;
+    } as Parameters<typeof agent>[0]) as Agent<Answer>;
   return {
     name,
     by: `agent:${name}`,
@@ -52,8 +49,7 @@ export function byModel(options: LanguageModel | ByModelOptions): Asker {
       const none = noneFor(routes);
       const router = known.get(key) ?? routerOf(routes, none);
       known.set(key, router);
-      const asked = session.say(QUESTION, { by: "runtime" });
-      const answered = await router.forward(asked);
+      const answered = await router.forward(session.say(QUESTION, { by: "runtime" }));
       const answer = router.output(answered);
       // It ends without one when its budget is spent.
       if (answer === undefined) throw new Error(`${name} stopped before it chose`);

@@ -5,7 +5,7 @@ import { type Parts, partsOf } from "../../workflow/index.js";
 import type { Route } from "./choice.js";
 
 /**
- * What a selector chose last on the way to a session: a route, null when none fitted, undefined when it was not asked.
+ * A selector's last choice on the way to a session: a route, null when none fitted, undefined when it was not asked.
  *
  * ```ts
  * if (routeOf(session, "desk") === null) session = await person.forward(session);
@@ -31,12 +31,12 @@ export function viewsByName<Value>(create: (name: string) => View<Value>): (name
   };
 }
 
-/** Routes that can be changed while sessions are under way. */
+/** Routes that can change while sessions are in progress. */
 export interface RouteTable {
   readonly routes: Parts;
   /** Tells what there was to choose from: the names, what they are good for, and what the modules are. */
   readonly version: Digest;
-  /** Replaces all routes. Sessions that have chosen go on with what they chose. */
+  /** Replaces all routes. Sessions that have already chosen keep their route. */
   set(routes: Parts): void;
   /** The routes of a version, as long as this process knows them. */
   at(version: Digest): Parts | undefined;

@@ -4,7 +4,7 @@ import { type Check, checkOptions, optional, refusing, requireFunction } from ".
 import type { Decider, Route } from "./choice.js";
 
 export type ByScoreOptions = {
-  /** What is needed at least. Default: any score will do. */
+  /** The least score of a match. Default: any. */
   readonly threshold?: number;
 };
 

@@ -107,7 +107,7 @@ describe("a selector", () => {
     });
   });
 
-  it("[R5] refuses what is no choice, with what there is to choose from", async () => {
+  it("[R5] refuses an invalid choice, with the routes to choose from", async () => {
     for (const [rule, reason] of [
       [() => "nobody", 'there is no route "nobody"'],
       [() => 7, "it said 7"],
@@ -188,7 +188,7 @@ describe("a model that chooses", () => {
     expect(routeOf(session, "desk")).toBe("support");
   });
 
-  it("[R6] is told when its answer is no route, and may say none", async () => {
+  it("[R6] is told when its answer is not a route, and may say none", async () => {
     const model = scripted(answer("nobody"), answer("none", "small talk"));
     const session = await ran(selector("desk", routes, byModel({ model, name: "porter" })));
     expect(routeOf(session, "desk")).toBeNull();

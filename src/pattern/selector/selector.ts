@@ -1,21 +1,18 @@
 import type { Module } from "../../runtime/index.js";
 import type { Digest, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
+import type { Parts, Rebuilds, Refuse, State } from "../../workflow/index.js";
 import {
   anything,
   called,
   checkOptions,
   createModule,
   enter,
-  type Parts,
   partsOf,
-  type Rebuilds,
-  type Refuse,
   rebuild,
   refusing,
   requireModule,
   requireName,
-  type State,
   step,
 } from "../../workflow/index.js";
 import { type Asked, ask, type Choice, type Chooser, chooserOf, type Route, type Rule } from "./choice.js";
@@ -23,15 +20,17 @@ import { ChoiceFailedError, listed, meantBy, RouteGoneError } from "./error.js";
 import { isTable, type RouteTable, routesIn, versionOf } from "./route.js";
 
 export type SelectorOptions = {
-  /** Who goes on when none fits. Default: nobody, and the session goes on as it is. */
+  /** The module to run when no route fits. Default: none; the session continues unchanged. */
   readonly otherwise?: Module;
-  /** What routes are good for, where the modules do not say it themselves, or not well. */
+  /** Purposes of routes, where the modules' own descriptions are missing or poor. */
   readonly descriptions?: { readonly [route: string]: string };
 };
 
+/** A module that continues as one of its routes. */
+export type Selector = Module & Rebuilds;
+
 /**
- * One of several modules, chosen at run time from the session. Every choice is on the record, with who chose among what
- * and why; a replay adopts it.
+ * Chooses a module at run time from the session. Each choice is recorded; a replay adopts it.
  *
  * ```ts
  * const desk = selector("desk", { billing, support }, byModel(model), { otherwise: person });
@@ -43,7 +42,7 @@ export function selector(
   routes: Parts | RouteTable,
   choose: Rule | Chooser,
   options: SelectorOptions = {},
-): Module & Rebuilds {
+): Selector {
   requireName(name, "selector", EXAMPLE);
   const refuse = refusing(called("selector", name));
   checkOptions(options, { otherwise: anything, descriptions: anything }, refuse, EXAMPLE);

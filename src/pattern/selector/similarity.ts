@@ -1,4 +1,4 @@
-import { textOf } from "../../agent/model/index.js";
+import { saidLast } from "../../agent/model/index.js";
 import type { Session } from "../../session/index.js";
 import {
   anything,
@@ -32,7 +32,7 @@ export type BySimilarityOptions = {
   readonly threshold?: number;
   /** Things that people say who want a route, beside its description. */
   readonly examples?: { readonly [route: string]: readonly string[] };
-  /** What is compared. Default: what the user said last. */
+  /** The text to compare. Default: the user's last words. */
   readonly query?: (session: Session) => string;
 };
 
@@ -74,11 +74,6 @@ const CHECKS: Checks<BySimilarityOptions> = {
   examples: anything,
   query: optional(functionLike("query: (session) => the text to compare")),
 };
-
-function saidLast(session: Session): string {
-  const last = session.transcript.findLast(({ role }) => role === "user");
-  return last?.role === "user" ? textOf(last.content) : "";
-}
 
 type Vectors = readonly (readonly number[])[];
 

@@ -2,17 +2,8 @@ import { performAll } from "../../runtime/index.js";
 import { backFrom, type FactId, type Json, type Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
 import { anything, checkOptions, type Refuse, refusing } from "../../workflow/index.js";
-import {
-  type Asker,
-  answerOf,
-  ask,
-  type Ballot,
-  type Chooser,
-  chooserOf,
-  type Rule,
-  ranked,
-  requestTo,
-} from "./choice.js";
+import type { Asker, Ballot, Chooser, Rule } from "./choice.js";
+import { answerOf, ask, chooserOf, ranked, requestTo } from "./choice.js";
 
 export type VoteOptions = {
   /** How many must be for the same route. Default: more than half of those who are asked. */

@@ -208,7 +208,7 @@ describe("an ending", () => {
     expect([workIn(either).length, why(either)]).toEqual([2, 'critic said "short"']);
   });
 
-  it("[E7] may be any function of the session, and what is no answer is refused and not taken for a yes", async () => {
+  it("[E7] may be any function of the session, and an invalid answer is refused and not taken for a yes", async () => {
     const enough = (session: Session): boolean => session.transcript.length >= 3;
     expect(why(await ran(talk({ until: enough })))).toBe("enough");
     expect(why(await ran(talk({ until: (session) => session.usage.calls > 1 })))).toBe("its condition holds");

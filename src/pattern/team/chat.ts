@@ -1,15 +1,12 @@
 import { stopAt, stopOf } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import { adopted, type Session, type View } from "../../session/index.js";
+import type { Checks, Given, Parts, Rebuilds } from "../../workflow/index.js";
 import {
-  type Checks,
   called,
   defineModule,
   enter,
   functionLike,
-  type Given,
-  type Parts,
-  type Rebuilds,
   refusing,
   requireCount,
   requireFunction,
@@ -28,9 +25,8 @@ export type ChatOptions = {
 };
 
 /**
- * Two agents or more that talk in turns, in one conversation on one branch. When it is enough nobody goes on, and why is on
- * the record: a `route-choose` of nobody, so that `routeOf(session, name)` is null. A chat that has used up its turns ends with
- * a `budget-stop`, and so does one in which nobody has anything left to spend.
+ * Two or more agents that take turns in one conversation. At its end a `route-choose` of nobody is recorded,
+ * so `routeOf(session, name)` is null. Without turns or budget left, it ends with a `budget-stop`.
  *
  * ```ts
  * const review = chat("review", [writer, critic], { until: anyOf(mentions("APPROVE"), maxMessages(10)), maxTurns: 20 });
@@ -70,7 +66,7 @@ export const TALKS: Checks<Talk> = {
   maxTurns: requireCount,
 };
 
-/** One turn of a talk: whoever it is says something, and whether that was the last of it. */
+/** One turn of a talk: the member speaks, and tells whether that was the last turn. */
 export type Take = (
   session: Session,
   turn: number,
@@ -122,10 +118,7 @@ export function requireMembers(
 /** Information for an ending beside the session: the begin of the chat, and the number of turns so far. */
 export type Chatting = { readonly since: Session; readonly turn: number };
 
-/**
- * Whether a chat ends here: no, yes, or yes and why. Asked after each turn, of the record alone. What holds once holds
- * for the rest of the chat, so that several can be put together.
- */
+/** Whether a chat ends here, and why. Asked after each turn, of the record alone. */
 export type Ending = (session: Session, chat: Chatting) => boolean | string;
 
 /** Ends when any of these does. */
@@ -155,7 +148,7 @@ export function maxMessages(count: number): Ending {
   return (session, { since }) => saidSince(session, since).length >= count && `${count} messages were said`;
 }
 
-/** Ends when somebody in the chat has said this. What was asked before the chat does not count. */
+/** Ends when a member of the chat has said this. The question before the chat does not count. */
 export function mentions(text: string): Ending {
   requireName(text, "mention", 'mentions("DONE")');
   return (session, { since }) => {
@@ -212,7 +205,7 @@ function requireEndings(endings: readonly unknown[], what: string): void {
     requireFunction(ending, what, refuse, `${what}(mentions("DONE"), (session) => true or false)`);
 }
 
-/** How often agents have handed the conversation to whom. */
+/** How often agents have handed the conversation over, by target. */
 const handoffs: View<{ readonly [name: string]: number }> = {
   start: {},
   step: (counts, fact) =>

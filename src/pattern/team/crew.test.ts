@@ -48,7 +48,7 @@ describe("a sequential crew", () => {
     ]);
   });
 
-  it("[W2] tells a task what it shall be, and what came of the tasks it names or of all before", async () => {
+  it("[W2] tells a task its expected answer, and the results of the tasks it names or of all before", async () => {
     const [find, write, check] = promptsIn(await ran(crew({ agents, tasks })));
     expect(find?.text).toContain("Your task: Find sources.");
     expect(find?.text).toContain("The answer shall be: A list.");

@@ -3,22 +3,18 @@ import type { LanguageModel } from "../../agent/model/index.js";
 import { moduleTool, objectSchema, type Tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
 import { adopted, backFrom, type FactId, type Json, type Session, type View } from "../../session/index.js";
+import type { Checks, Parts, Rebuilds, Refuse, State } from "../../workflow/index.js";
 import {
   branch,
-  type Checks,
   called,
   checkOptions,
   createModule,
   enter,
   optional,
-  type Parts,
   partsOf,
-  type Rebuilds,
-  type Refuse,
   rebuild,
   refusing,
   requireName,
-  type State,
   workBeside,
 } from "../../workflow/index.js";
 import { elsewhere, oneOf } from "../options.js";
@@ -44,8 +40,8 @@ export interface Crew extends Module, Rebuilds {
 }
 
 /**
- * Tasks that are done one after the other, each by an agent on a branch of its own, which is told the task and what came of
- * others. The conversation goes on with the answer to the last one.
+ * Tasks done one after the other, each by an agent on its own branch that is told earlier results. The
+ * conversation continues with the last answer.
  *
  * ```ts
  * const report = crew({
@@ -183,7 +179,7 @@ function managerOf(
 const INSTRUCTIONS =
   "You manage a crew. You do no work yourself: delegate it, ask, look at what comes back, and give the final answer. A coworker knows only what you write. Your coworkers are:";
 
-/** A tool by which a coworker is told something. Who it is stands in the call, and the choice of it on the branch of the call. */
+/** A tool to message a coworker. The call names it, and the branch of the call records the choice. */
 function toCoworker(coworkers: Parts, name: string, description: string, what: string): Tool<never, unknown> {
   return moduleTool(branch(name, coworkerIn, { routes: coworkers }), {
     name,

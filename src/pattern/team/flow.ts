@@ -2,16 +2,13 @@ import { stopAt } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Json, Principal, Session, View } from "../../session/index.js";
 import { mapValues, nearestOf, showValue } from "../../util/index.js";
+import type { Checks, Parts, Rebuilds, Refuse } from "../../workflow/index.js";
 import {
-  type Checks,
   called,
   checkOptions,
   defineModule,
   enter,
   optional,
-  type Parts,
-  type Rebuilds,
-  type Refuse,
   recordable,
   refusing,
   requireCount,
@@ -32,9 +29,8 @@ export type FlowOptions = {
 };
 
 /**
- * Steps that begin when what they listen to has happened. It goes round by round: what can begin now begins, one step in the
- * conversation itself, several side by side on a branch each, merged in the order in which they are written down. What has
- * happened is known from the record, so a flow that is killed goes on where it was.
+ * Steps that begin when the events they listen to have happened, in rounds: one in the conversation itself,
+ * several on branches merged in order. Events are read from the record, so a killed flow resumes.
  *
  * ```ts
  * const article = flow({
@@ -42,7 +38,7 @@ export type FlowOptions = {
  *   steps: {
  *     draft: { run: writer },
  *     check: { on: "draft", route: byModel(model), labels: ["good", "bad"] },
- *     consent: { on: "good", ask: "Shall it be published?", labels: ["yes", "no"] },
+ *     consent: { on: "good", ask: "Publish it?", labels: ["yes", "no"] },
  *     rewrite: { on: { any: ["bad", "no"] }, run: editor },
  *     publish: { on: "yes", run: publisher },
  *   },
@@ -116,7 +112,7 @@ async function roundOf(
   ready: readonly string[],
   parts: Parts,
 ): Promise<{ readonly session: Session; readonly events: readonly string[] }> {
-  // What has happened when a step is done: the step, and the label that was chosen by it.
+  // The events of a finished step: its name, and the label that it chose.
   const eventsOf = (step: string, done: Session): readonly string[] => {
     const label = labelled.includes(step) ? routeOf(done, step) : undefined;
     return typeof label === "string" ? [step, label] : [step];
@@ -169,7 +165,7 @@ function requireEvents(steps: FlowOptions["steps"], refuse: Refuse): void {
     throw refuse("all of its steps wait for others", "leave `on` out where it begins");
 }
 
-/** Keeps something for later steps, and for later runs. What is kept under the same name is replaced. */
+/** Keeps values for later steps and runs, replacing those with the same names. */
 export function keep(session: Session, values: { readonly [name: string]: Json }): Session {
   return session.append({ type: "note", kind: KEPT, values, by: "runtime" });
 }
@@ -189,13 +185,10 @@ const keptView: View<{ readonly [name: string]: Json }> = {
       : kept,
 };
 
-/** What a step waits for: an event, any of several, or all of them. An event is the name of a step, or a label. */
+/** The events a step waits for: one, any or all of a list. An event is the name of a step, or a label. */
 export type On = string | { readonly any: readonly On[] } | { readonly all: readonly On[] };
 
-/**
- * A step of a flow: it begins when what it listens to has happened, or at once. When it is done, its name is an event; a
- * step that routes or asks a person has one of its labels as an event too.
- */
+/** A step of a flow. Its name is an event when it is done; a routing or asking step adds a label. */
 export type FlowStep = { readonly on?: On } & (
   | { readonly run: Module }
   /** Somebody who chooses one of the labels, or none: a rule, `byModel(model)`, any chooser of `openrath/pattern`. */

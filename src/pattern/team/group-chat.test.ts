@@ -121,7 +121,7 @@ describe("a group chat", () => {
     await rath.close();
   });
 
-  it("[G6] ends when nobody shall speak, or when it is enough, and says why", async () => {
+  it("[G6] ends when no speaker is chosen, or when it is enough, and says why", async () => {
     const router = scripted('{"route":"coder","why":"one word"}', '{"route":"none","why":"all is said"}');
     const over = await ran(groupChat("team", members, { speaker: byModel(router) }));
     expect(all(over, "route-choose").at(-1)).toMatchObject({

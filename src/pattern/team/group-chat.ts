@@ -1,43 +1,35 @@
 import { failedAt, type Module } from "../../runtime/index.js";
 import type { Session } from "../../session/index.js";
 import { defined } from "../../util/index.js";
+import type { Parts, Rebuilds } from "../../workflow/index.js";
 import {
   called,
   defineModule,
   functionLike,
   optional,
-  type Parts,
-  type Rebuilds,
   requireCount,
   texts,
   wrong,
   yesOrNo,
 } from "../../workflow/index.js";
 import { withDefaults } from "../options.js";
-import {
-  ChoiceFailedError,
-  type Chooser,
-  type Decider,
-  type Rule,
-  routeOf,
-  selector,
-} from "../selector/index.js";
+import type { Chooser, Decider, Rule } from "../selector/index.js";
+import { ChoiceFailedError, routeOf, selector } from "../selector/index.js";
 import { type ChatOptions, converse, requireMembers, TALK, TALKS, type Talk } from "./chat.js";
 
 export type GroupChatOptions = ChatOptions & {
-  /** Who chooses the next speaker: a rule, `byModel(model)`, `vote([…])`. None fits ends the chat. Default: each in turn. */
+  /** The selector of the next speaker: a rule, `byModel(model)`, `vote([…])`. None ends the chat. Default: in turn. */
   readonly speaker?: Rule | Chooser;
   /** Whether one may speak twice in a row. Default false. */
   readonly allowRepeats?: boolean;
-  /** Who may speak next, of all members. Default: everybody. */
+  /** The members that may speak next. Default: all. */
   readonly candidates?: (session: Session, members: readonly string[]) => readonly string[];
   /** How often somebody who fails to choose is asked; then who is next in turn speaks. Default 3. */
   readonly attempts?: number;
 };
 
 /**
- * Several agents in one conversation, and somebody who says who speaks next. Each choice is a `route-choose` whose candidates
- * are exactly those who might have spoken.
+ * Several agents in one conversation, and a selector of the next speaker, recorded as `route-choose`.
  *
  * ```ts
  * const team = groupChat("team", [planner, coder, tester], { speaker: byModel(model), until: mentions("DONE") });
@@ -113,7 +105,7 @@ async function speak(
   return selector(name, routes, inTurn(order, why)).forward(session);
 }
 
-/** Who may speak next: of the candidates those who have not just spoken, unless there is nobody else. */
+/** The candidates without the last speaker, unless nobody else is there. */
 function allowedIn(
   name: string,
   session: Session,

@@ -37,7 +37,7 @@ describe("a hierarchical crew", () => {
   );
   const goal = [{ name: "report", description: "Report.", expected: "A sentence." }];
 
-  it("[W7] has a manager that can only delegate and ask; who was chosen is on the branch of each call", async () => {
+  it("[W7] has a manager that can only delegate and ask; the chosen coworker is on the branch of each call", async () => {
     const managed = crew({ agents, tasks: goal, process: "hierarchical", manager: delegating });
     const session = await ran(managed);
     expect(workIn(session)).toEqual([

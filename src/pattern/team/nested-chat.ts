@@ -18,7 +18,7 @@ import { lastSaid } from "./said.js";
 export type NestedChatOptions = {
   /** The speaker in the outer conversation: the record has it as `agent:<name>`. Also the name of the inner branch. */
   readonly name: string;
-  /** What the chat is good for. Speaker selection reads this. */
+  /** The purpose of the chat, for the selection of speakers. */
   readonly description?: string;
   /** The inner chat, or any module. It works on a fork: it sees the conversation so far, which never sees it. */
   readonly chat: Module;
@@ -29,8 +29,7 @@ export type NestedChatOptions = {
 };
 
 /**
- * A chat inside a chat. Its words stay on a branch of its own; the outer conversation gets one message, the summary, which
- * names the branch and the session it comes from.
+ * A chat inside a chat, on its own branch. The outer conversation gets the summary, which names its session.
  *
  * ```ts
  * const research = nestedChat({ name: "research", chat: chat("inner", [searcher, skeptic], { maxTurns: 6 }), summary: editor });

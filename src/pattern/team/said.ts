@@ -6,10 +6,7 @@ import { joinLists } from "../selector/bandit.js";
 /** Something that was said in a conversation, and who said it: the name of an agent, else who it was on the record. */
 export type Said = { readonly id: FactId; readonly by: string; readonly text: string };
 
-/**
- * What was said on the way to a session, oldest first. Replies that call tools are work and no words, and what the
- * runtime puts in is no part of the talk. A branch that was not adopted said nothing here.
- */
+/** The messages on the way to a session, oldest first, without calls and unadopted branches. */
 export const saidView: View<List<Said>> = {
   start: List.empty,
   step(said, fact, session) {
@@ -24,7 +21,7 @@ export const saidView: View<List<Said>> = {
   },
 };
 
-/** What was said since an earlier session of the same conversation, oldest first. */
+/** The messages since an earlier session of the same conversation, oldest first. */
 export function saidSince(session: Session, since: Session): readonly Said[] {
   return [...session.view(saidView).from(since.view(saidView).length)];
 }

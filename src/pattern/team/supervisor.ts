@@ -1,26 +1,12 @@
-import {
-  type AgentOptions,
-  agent,
-  descriptionOf,
-  type StepInfo,
-  stopOf,
-  transferName,
-} from "../../agent/index.js";
+import type { AgentOptions, StepInfo } from "../../agent/index.js";
+import { agent, descriptionOf, stopOf, transferName } from "../../agent/index.js";
 import { transcriptFor } from "../../agent/model/index.js";
 import { moduleTool, objectSchema, type Tool, tool } from "../../agent/tool/index.js";
 import type { Budget, Module } from "../../runtime/index.js";
 import { backFrom, type FactId, type FactOf, type Json, type Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
-import {
-  called,
-  defineModule,
-  enter,
-  type Parts,
-  partsOf,
-  type Rebuilds,
-  refusing,
-  workflow,
-} from "../../workflow/index.js";
+import type { Parts, Rebuilds } from "../../workflow/index.js";
+import { called, defineModule, enter, partsOf, refusing, workflow } from "../../workflow/index.js";
 import { elsewhere, oneOf, withDefaults } from "../options.js";
 import { lastSaid } from "./said.js";
 
@@ -29,7 +15,7 @@ export type SupervisorOptions = Pick<AgentOptions, "name" | "description" | "mod
   readonly instructions?: string;
   /** Agents, workflows or other supervisors that do the work. */
   readonly workers: readonly Module[] | Parts;
-  /** What the supervisor sees of the work of a worker: the last message (the default), or everything. */
+  /** The supervisor's view of a worker's work: the last message (default), or everything. */
   readonly output?: HandoffOutput;
   /** Whether the supervisor can forward an answer word for word. Default true. */
   readonly forward?: boolean;
@@ -38,9 +24,8 @@ export type SupervisorOptions = Pick<AgentOptions, "name" | "description" | "mod
 };
 
 /**
- * A model that hands work to others, by a tool for each, and goes on when they hand it back. Each handoff works on a branch
- * of its own, where only its own call is to be seen, several side by side. With the tool `forward_message` the answer of a
- * worker becomes the supervisor's, word for word.
+ * A model that hands work to others, by a tool for each. A handoff works on its own branch with only its call
+ * in view. `forward_message` passes a worker's answer on word for word.
  *
  * ```ts
  * const desk = supervisor({ name: "desk", model, workers: [math, research], output: "last" });
@@ -104,13 +89,10 @@ const EXAMPLE = 'supervisor({ name: "desk", model, workers: [math, research] })'
 const LEAD =
   "You lead a team. Hand each piece of work to whom it suits, with everything that is needed to do it; hand over several at once when none needs the others. Answer when the work is done.";
 
-/** What whoever hands over gets to see of the work: the last message, or all of it. */
+/** The caller's view of the work: the last message, or all of it. */
 type HandoffOutput = "full" | "last";
 
-/**
- * A worker as a tool of whoever leads: over to it and back, on a branch of the call. Both ways are a `route-choose` there,
- * so the branch alone tells who had the work when, and on whose word.
- */
+/** A worker as a tool of its supervisor. Both directions are a `route-choose` on the branch of the call. */
 function handoffTo(
   lead: string,
   worker: string,
@@ -147,11 +129,11 @@ function handoffTo(
 
 const STOPPED = "it reached a limit before it was done";
 
-/** What a worker said last, on the branch that it handed back. */
+/** A worker's last words on the branch that it handed back. */
 function answerIn(end: Session): string {
   const { handed, back } = waysIn(end);
   const answer = lastSaid(end, handed)?.text ?? `${back.selector} handed back without a word.`;
-  // What it said on the way is no answer, and nobody must take it for one.
+  // Words on the way are not an answer, and nobody must take them for one.
   return back.why === STOPPED ? `${answer}\n[${back.selector}: ${STOPPED}.]` : answer;
 }
 
@@ -170,7 +152,7 @@ const FORWARD = "forward_message";
 
 type Forwarded = { readonly from: string; readonly text: string };
 
-/** Passes the newest answer of a worker on, word for word: what a model says in other words is no quotation. */
+/** Passes the newest answer of a worker on, word for word: a model would rephrase it. */
 function forwardTool(workers: readonly string[]): Tool<never, unknown> {
   return tool({
     name: FORWARD,
@@ -187,7 +169,7 @@ function forwardTool(workers: readonly string[]): Tool<never, unknown> {
   }) as Tool<never, unknown>;
 }
 
-/** What the newest reply passed on, if it passed on anything. */
+/** The answer that the newest reply passed on, if any. */
 function forwarded(session: Session): Forwarded | undefined {
   const outputs = new Map<FactId, Json>();
   for (const node of backFrom(session)) {
@@ -200,7 +182,7 @@ function forwarded(session: Session): Forwarded | undefined {
   return undefined;
 }
 
-/** What a worker answered last: from the branch itself, since the supervisor may have been told more or less. */
+/** A worker's last answer, from the branch itself, since the supervisor may have been told more or less. */
 function answerOf(session: Session, worker: string): string | undefined {
   const ends = new Map<FactId, Session>();
   for (const node of backFrom(session)) {

@@ -74,7 +74,7 @@ describe("a swarm", () => {
     expect((await second.replay("talk", make(), { mode: "verify" })).id).toBe(third.id);
   });
 
-  it("[A3] begins anew where who was active last is no member any more", async () => {
+  it("[A3] begins anew where the last active agent is no longer a member", async () => {
     const rath = openRath({ store: "memory:" });
     const given = await rath.run(swarm({ members: pair([toBilling], ["Right."]) }), rath.start("go"));
     const other = swarm({ members: [says("triage", ["(handed over)", "I am alone now."])], name: "small" });

@@ -1,15 +1,8 @@
 import type { Module } from "../../runtime/index.js";
 import { adopted, type Session, type View } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
-import {
-  called,
-  defineModule,
-  enter,
-  orderOf,
-  type Parts,
-  partsOf,
-  type Rebuilds,
-} from "../../workflow/index.js";
+import type { Parts, Rebuilds } from "../../workflow/index.js";
+import { called, defineModule, enter, orderOf, partsOf } from "../../workflow/index.js";
 import { elsewhere, withDefaults } from "../options.js";
 
 export type SwarmOptions = {
@@ -24,7 +17,7 @@ export type SwarmOptions = {
 const SWARM = "swarm";
 
 /**
- * Agents that hand the conversation to each other. Whoever had it last is asked first at the next message.
+ * Agents that hand the conversation to each other. The last one is asked first at the next message.
  *
  * ```ts
  * const desk = swarm({ members: [triage, billing, refunds], start: "triage" });
@@ -74,7 +67,7 @@ export function swarm(options: SwarmOptions): Module & Rebuilds {
 
 const EXAMPLE = 'swarm({ members: [triage, billing], start: "triage" })';
 
-/** Who has the conversation: the agent that it was handed to last, or with whom a swarm began. */
+/** The agent that the conversation was handed to last, or that the swarm began with. */
 export function activeIn(session: Session): string | undefined {
   return session.view(activeView);
 }

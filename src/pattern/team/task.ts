@@ -9,14 +9,14 @@ import { listed } from "../selector/error.js";
 import { lastSaid } from "./said.js";
 
 export type CrewTask = {
-  /** What it is called by other tasks, and the name of its branch. */
+  /** Its name for other tasks, and of its branch. */
   readonly name: string;
   readonly description: string;
-  /** What the answer shall be, in words. */
+  /** The expected answer, in words. */
   readonly expected?: string;
-  /** What the answer shall be, as a schema: it is checked, and the agent is told what is wrong with it. */
+  /** The schema of the answer: it is checked, and the agent is told the problems. */
   readonly output?: InputSchema;
-  /** Who does it, by name. Left out where a manager sees to it. */
+  /** The agent's name. Left out where a manager decides. */
   readonly agent?: string;
   /** The tasks whose answers it is told. Default: all before it. */
   readonly context?: readonly string[];
@@ -79,7 +79,7 @@ export function tasksOf(
   );
 }
 
-/** What learning may change about tasks, by path; and `attempt`, by which a what-if does a task again. */
+/** The parts of tasks that learning may change, by path; `attempt` makes a what-if do a task again. */
 export function tasksState(tasks: readonly Task[]): State {
   return Object.fromEntries(
     tasks.flatMap(({ name, description, expected, shape, agent, context, attempt }): [string, Json][] => [
@@ -126,7 +126,7 @@ export function doTask(
         const before = session;
         session = await ask(session);
         const said = lastSaid(session, before)?.text;
-        // What it said on the way is no answer, and the next task must not build on it.
+        // Words on the way are not an answer, and the next task must not build on them.
         if (stopOf(session) !== undefined) throw new TaskError(task.name, agent, "it reached a limit first");
         if (said === undefined) throw new TaskError(task.name, agent, "it said nothing");
         const { shape } = task;

@@ -62,8 +62,7 @@ export function readBeginPatch(text: string): readonly FileSection[] {
 }
 
 function addition(body: readonly string[], first: number): string {
-  const kept = withoutEmptyEnd(body);
-  const text = kept.map((line, offset) => {
+  const text = withoutEmptyEnd(body).map((line, offset) => {
     if (!line.startsWith("+")) throw refused(first + offset, 'each line of a new file begins with "+"');
     return `${line.slice(1)}\n`;
   });
@@ -173,7 +172,7 @@ export function movesIn(sections: readonly FileSection[]): ReadonlyMap<string, s
   );
 }
 
-/** Writes everything; what was written is taken back when something cannot be. */
+/** Writes everything, or takes all of it back when something cannot be written. */
 async function written(files: PatchFiles, drafts: ReadonlyMap<string, Draft>): Promise<void> {
   const begun: [string, Draft][] = [];
   const put = (path: string, bytes: Buffer | undefined): Promise<void> =>
@@ -192,7 +191,7 @@ async function written(files: PatchFiles, drafts: ReadonlyMap<string, Draft>): P
 /** The file after the hunks of a section. Lines that only have other white space than the patch says keep their own. */
 export function withHunks(file: string, section: Extract<FileSection, { type: "update" }>): string {
   const lines = file.split("\n");
-  // What follows the last line end is no line, unless there is something.
+  // An empty text after the last line end does not count as a line.
   const ended = lines.at(-1) === "";
   if (ended) lines.pop();
   const made: string[] = [];

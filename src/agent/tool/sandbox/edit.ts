@@ -16,10 +16,7 @@ type EditInput = {
   readonly line?: number;
 };
 
-/**
- * A tool that replaces an exact text of a file, or inserts one behind a line. Before a change is kept its syntax is
- * checked: one that breaks the file is refused with what is wrong.
- */
+/** A tool that replaces an exact text or inserts after a line. A change that breaks the syntax is refused. */
 export const editTool = sandboxTool({
   name: "edit",
   description:

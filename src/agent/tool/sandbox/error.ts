@@ -24,7 +24,7 @@ export class CommandUnstartedError extends RathError {
   }
 }
 
-/** A search that could not be made: the pattern is none, or takes too long. */
+/** A search that could not be made: the pattern is invalid or takes too long. */
 export class SearchRefusedError extends RathError {
   constructor(pattern: string, why: string) {
     super("search-refused", `Cannot search for ${JSON.stringify(pattern.slice(0, 200))}: ${why}.`, {

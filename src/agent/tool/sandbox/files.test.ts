@@ -123,7 +123,7 @@ describe.each(KINDS)("files in a sandbox of the kind $kind", ({ kind, missing })
     });
   });
 
-  test("[L1] are listed as deep as asked, and found by name", async () => {
+  test("[L1] are listed to the requested depth, and found by name", async () => {
     await within(kind, async (workspace) => {
       await workspace.write({ "b/c/d.ts": "x".repeat(2000), "b/e.js": "", "a.ts": "1", "run.sh": "true\n" });
       await workspace.say(shellTool(), { command: "chmod 755 run.sh; ln -s a.ts link" });

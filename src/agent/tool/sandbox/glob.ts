@@ -3,10 +3,7 @@ import { fitsWildcards } from "../../../util/index.js";
 /** Alternatives of braces that are tried; a pattern with more is taken literally there. */
 const ALTERNATIVES = 100;
 
-/**
- * A test of paths: `*` and `?` within a name, `**` across names, `[a-z]`, `{a,b}`. A pattern without "/" is about the last
- * name of a path, wherever it is. No pattern takes more than the product of its length and the path's.
- */
+/** A test of paths: `*`, `?`, `**`, `[a-z]`, `{a,b}`; without "/", of the last name. Time is bounded. */
 export function globOf(pattern: string): (path: string) => boolean {
   const alternatives = expanded(pattern.replace(/^(\.?\/)+/, "")).map((one) => {
     const names = one.split("/").filter((name) => name !== "");

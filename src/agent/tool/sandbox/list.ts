@@ -10,10 +10,7 @@ export const listTool = sandboxTool({
   name: "list",
   description: "Lists what is in a directory of the workspace, with sizes; directories end with a slash.",
   properties: {
-    path: {
-      type: "string",
-      description: "The directory, relative to the workspace; default the workspace.",
-    },
+    path: { type: "string", description: "The directory, relative to the workspace; default the workspace." },
     depth: {
       type: "integer",
       minimum: 1,
@@ -155,10 +152,7 @@ type WalkOptions = {
   readonly most?: number;
 };
 
-/**
- * The entries below a directory, sorted, each directory before what is in it; `cut` when there are too many. No link is
- * followed.
- */
+/** The entries below a directory, sorted, parents first; `cut` when there are too many. Follows no link. */
 export async function walk(
   files: SandboxFiles,
   root: string,
@@ -168,8 +162,7 @@ export async function walk(
   const waiting: Walked[] = [];
   const open = async (path: string, level: number): Promise<void> => {
     signal.throwIfAborted();
-    const entries = await files.list(path);
-    for (const entry of [...entries].reverse())
+    for (const entry of [...(await files.list(path))].reverse())
       waiting.push({ path: path === "" ? entry.name : `${path}/${entry.name}`, entry, depth: level });
   };
   await open(root, 1);

@@ -103,9 +103,8 @@ const WANTED = 200;
 const COMPARED = 20_000;
 
 /**
- * Where the author of an edit was probably looking: the place that is most like a text which does not stand in the file,
- * and what is different there. Lines that are equal but for their white space vote for a place; where
- * there are none, the longest line of the text looks for the one with most pairs of letters in common.
+ * The place that an edit probably meant, and its differences. Lines equal except for white space vote;
+ * without any, the longest line is compared by pairs of letters.
  */
 export function nearestTo(
   lines: readonly string[],

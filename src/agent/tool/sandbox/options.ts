@@ -5,7 +5,7 @@ import { ToolDefinitionError } from "../error.js";
 import { type JsonSchema, objectSchema } from "../schema.js";
 import { MAX_OUTPUT, type Tool, type ToolContext, type ToolDefinition, tool } from "../tool.js";
 
-/** What the tools for a sandbox can be told. */
+/** Options of the tools for a sandbox. */
 export type SandboxToolOptions = {
   /** Characters of output that the model sees of one call, default 16,000. The record holds all that commands print. */
   readonly maxOutput?: number;
@@ -87,7 +87,7 @@ export function sandboxTool<
 /** With less room a window would hold no line, and a report no failure. */
 const LEAST = 5 * MIN_OUTPUT;
 
-/** What all tools of a sandbox have in common: calls of one reply that touch the workspace go one after the other. */
+/** Common to all sandbox tools: calls of one reply that touch the workspace run one after the other. */
 export const SHARED = { conflicts: ["workspace"], origin: "file" } as const;
 
 /** Those that touch one file, and nothing else: its contents from before are on the record. */
@@ -102,8 +102,8 @@ export const ONE_FILE = {
 } as const;
 
 /**
- * A call that was cut off is repeated from the files as they were before it. That is all there is to a change of files;
- * a command may have reached the world, unless nothing but the workspace was within its reach.
+ * An interrupted change of files is repeated from the files before it. A command may have reached the world,
+ * unless it could reach only the workspace.
  */
 export const CHANGE = { effect: "write", reconcile: async (): Promise<"again"> => "again" } as const;
 
@@ -130,10 +130,7 @@ export function wallOf({ ref }: Sandbox, seconds: number | undefined): number {
 /** Where the workspace lies inside a sandbox. */
 const ROOT = "/workspace";
 
-/**
- * A path of the workspace as the files of a sandbox take it: "" is the workspace itself. Models also write absolute
- * paths, "./a" and "a/../b"; what leads out of the workspace is a `PathRefusedError`.
- */
+/** A path as the sandbox takes it ("" is the workspace). One that leads out is a `PathRefusedError`. */
 export function placeOf(path: string): string {
   let inner = path;
   if (path === ROOT || path.startsWith(`${ROOT}/`)) inner = path.slice(ROOT.length + 1);

@@ -27,7 +27,7 @@ export const patchTool = sandboxTool({
   },
 });
 
-/** What a diff did, a line per file. Models miscount the lines of a hunk: its header is not believed. */
+/** The changes of a diff, one line per file. Models miscount hunks, so headers are not believed. */
 async function appliedDiff(files: PatchFiles, patch: string): Promise<readonly string[]> {
   const { applyPatch } = await import("../../../sandbox/index.js");
   const outcome = await applyPatch(files, patch, { recount: true });
@@ -44,10 +44,7 @@ async function appliedDiff(files: PatchFiles, patch: string): Promise<readonly s
   );
 }
 
-/**
- * The files of a sandbox as a patch sees them. Patches come with "\n": a file whose lines all end with "\r\n" is shown
- * without the "\r" and gets it back. A file that is moved, or put back, has the mode that it had.
- */
+/** The files of a sandbox for a patch. "\r\n" files are shown with "\n" and get it back; modes are kept. */
 function patchFiles({ files }: Sandbox, patch: string, moves: ReadonlyMap<string, string>): PatchFiles {
   const known = new Map<string, { readonly mode: number; readonly returns: boolean }>();
   const adapts = !patch.includes("\r\n");

@@ -1,11 +1,7 @@
 import { isObject, parseJson } from "../../../util/index.js";
 import { Tally } from "./tally.js";
 
-type Case = {
-  readonly fullName?: unknown;
-  readonly status?: unknown;
-  readonly failureMessages?: unknown;
-};
+type Case = { readonly fullName?: unknown; readonly status?: unknown; readonly failureMessages?: unknown };
 
 /** The JSON that jest and vitest write, on a line of its own or alone in a file. */
 export function readJson(output: string): Tally | undefined {

@@ -47,7 +47,7 @@ export function readUnittest(output: string): Tally | undefined {
     const name = /^(?:FAIL|ERROR): (.*)$/.exec(line)?.[1];
     if (name === undefined || !/^-{20,}$/.test(lines[at + 1] ?? "")) return;
     const words = linesUntil(lines.slice(at + 2), /^[=-]{20,}$/);
-    // What was raised stands behind the last trace, at the margin.
+    // The exception stands after the last trace, at the margin.
     const trace = words.findLastIndex((one) => one.startsWith("Traceback "));
     const raised = words.findIndex((one, place) => place > trace && /^\S/.test(one));
     const message = words.slice(Math.max(0, raised), raised + LINES).join("\n");

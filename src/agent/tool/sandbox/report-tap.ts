@@ -4,10 +4,7 @@ import { dedented, indentOf, Tally } from "./tally.js";
 /** A result that nothing above it has claimed as one of its parts yet. */
 type Result = { readonly depth: number; readonly bad: boolean };
 
-/**
- * TAP 13 and 14, with parts before their whole (node, tap) or after it in braces (vitest). Only the innermost results
- * count as tests; a whole that failed though none of its parts did counts as one more.
- */
+/** TAP 13 and 14, nested by indent (node, tap) or braces (vitest). Only innermost results count. */
 export function readTap(output: string): Tally | undefined {
   const lines = output.split("\n");
   let plan: number | undefined;
@@ -89,7 +86,7 @@ function plainName(name: string): string {
   return name.replaceAll("\\#", "#").replaceAll("\\\\", "\\").trim();
 }
 
-/** What is said about a result: a block of YAML, or the lines under it that are indented more. */
+/** The diagnostics of a result: a block of YAML, or the lines below it that are indented more. */
 function diagnosticsAfter(lines: readonly string[], at: number, depth: number): readonly string[] {
   const first = lines[at + 1] ?? "";
   const block = first.trim() === "---";

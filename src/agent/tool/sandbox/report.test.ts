@@ -201,7 +201,7 @@ describe("results of tests", () => {
     }
   });
 
-  it("[P3] what cannot be read is judged by its exit code, and says so", () => {
+  it("[P3] an unreadable output is judged by its exit code, and says so", () => {
     for (const [output, code] of [
       ["", 0],
       ["all good\nok\n", 0],
@@ -235,7 +235,7 @@ describe("results of tests", () => {
     notPassed(`${printed("vitest-ok.txt")}\n     Errors  1 error\n`, "errors outside of tests");
   });
 
-  it("[P5] a whole that fails beside its parts is a failure of its own, an expected one is none", () => {
+  it("[P5] a whole that fails beside its parts is a failure of its own, an expected one does not count", () => {
     const output =
       "TAP version 13\n    ok 1 - part\n    1..1\nnot ok 1 - whole\nnot ok 2 - known # TODO\n1..2\n";
     expect(parseTests(output, { code: 1 })).toMatchObject({

@@ -5,7 +5,7 @@ import { readJest, readMocha, readNode, readVitest } from "./report-script.js";
 import { readTap } from "./report-tap.js";
 import type { Tally, TestFailure } from "./tally.js";
 
-/** What prints test results: a format that many runners write, or a runner's own words. */
+/** The printer of test results: a common format, or a runner's own words. */
 export type TestKind = keyof typeof READERS;
 
 export type TestReport = {
@@ -22,7 +22,7 @@ export type TestReport = {
     readonly total: number;
   };
   readonly failures: readonly TestFailure[];
-  /** What keeps it from being passed although no test failed, or from being read. */
+  /** Reasons why it did not pass although no test failed, or could not be read. */
   readonly notes: readonly string[];
 };
 
@@ -42,8 +42,8 @@ const READERS = {
 export const TEST_KINDS = Object.keys(READERS) as readonly TestKind[];
 
 /**
- * What the output of a run of tests says, colours or not. The exit code has the last word against a run, never for it:
- * tests that print success and exit with a failure did not pass, and what cannot be read is judged by the code alone.
+ * The test results in an output. The exit code can only turn a pass into a failure; it alone decides when the
+ * output cannot be read.
  */
 export function parseTests(
   output: string,

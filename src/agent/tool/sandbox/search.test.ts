@@ -81,7 +81,7 @@ describe.each(KINDS)("search in a sandbox of the kind $kind", ({ kind, missing }
     });
   });
 
-  test("[S3] finds odd names, and passes over what is no text", async () => {
+  test("[S3] finds odd names, and passes over binary files", async () => {
     await within(kind, async (workspace) => {
       await workspace.write({
         "-n": "word\n",
@@ -112,7 +112,7 @@ describe.each(KINDS)("search in a sandbox of the kind $kind", ({ kind, missing }
     });
   });
 
-  test("[S4] refuses a pattern that is none", async () => {
+  test("[S4] refuses an invalid pattern", async () => {
     await within(kind, async (workspace) => {
       await workspace.write(files);
       for (const pattern of ["fish(", "[", "*(?"])
@@ -126,7 +126,7 @@ describe.each(KINDS)("search in a sandbox of the kind $kind", ({ kind, missing }
     });
   });
 
-  test("[S4] lets nobody wait for a pattern that takes for ever", async () => {
+  test("[S4] lets nobody wait for an endless pattern", async () => {
     await within(
       kind,
       async (workspace) => {

@@ -59,12 +59,12 @@ async function candidates(
   if (entry?.kind === "file") return { paths: [root], notes: "", where: ` in ${root}` };
   const fits = glob === undefined ? () => true : globOf(glob);
   const { found, ...rest } = await entriesFitting(files, path, fits, skip, signal);
-  // A line break would end the name for whoever reads the answer.
+  // A line break would end the name for the reader.
   const paths = found.filter((one) => one.entry.kind === "file" && !one.path.includes("\n"));
   return { paths: paths.map((one) => one.path), ...rest };
 }
 
-/** The matches as lines; with some around them, "-" stands where a line is no match. */
+/** The matches as lines; context lines have "-" in place of ":". */
 async function shown(
   { files }: Sandbox,
   matches: readonly Match[],
@@ -163,7 +163,7 @@ async function grep(
       "it takes too long, or too much memory. Search fewer files, or for something simpler",
     );
   if (outcome === "unstarted" || code === 127 || code === 126) return undefined;
-  // It names the files that it cannot read; what it says otherwise is about the pattern, or about itself.
+  // It names unreadable files; other messages are about the pattern, or about itself.
   const said = bufferOf(stderr).toString("utf8").split("\n");
   const problem = said.find((line) => line.trim() !== "" && !line.includes("./"));
   if (problem !== undefined) {

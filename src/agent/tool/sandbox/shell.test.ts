@@ -44,7 +44,7 @@ describe.each(KINDS)("shell in a sandbox of the kind $kind", ({ kind, missing })
     );
   });
 
-  test("[C4] what never began is a failure", async () => {
+  test("[C4] a command that never began is a failure", async () => {
     await within(kind, async (workspace) => {
       await expect(workspace.call(shell, { command: "true", directory: "nowhere" })).rejects.toMatchObject({
         code: "command-unstarted",
@@ -142,7 +142,7 @@ describe("what a command printed", () => {
     await expect(call).rejects.toMatchObject({ code: "sandbox-lost" });
   });
 
-  it("[C6] is without colours, overwritten lines, and what is no text", () => {
+  it("[C6] is without colours, overwritten lines, and control characters", () => {
     const shown = (text: string | Uint8Array): string => printedOf(Buffer.from(text as string));
     expect(shown("\u001b[31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007")).toBe("red link");
     expect(shown("10%\r50%\r100%\ndone\r\n")).toBe("100%\ndone\n");

@@ -53,12 +53,12 @@ export async function runCommand(
       typeof command === "string" ? command : command.join(" "),
       why ?? "it could not be started",
     );
-  // Ended because nobody wants it any more; one that came to its end first has a result.
+  // The command was cancelled; one that ended first has a result.
   if (outcome === "killed") context.signal.throwIfAborted();
   return result;
 }
 
-/** What a command printed, as people read it: no colours, and of a line that was overwritten what stands there at last. */
+/** The output of a command as people read it: no colours, and the final text of an overwritten line. */
 export function printedOf(bytes: Uint8Array): string {
   const text = stripVTControlCharacters(bufferOf(bytes).toString("utf8")).replaceAll("\r\n", "\n");
   if (!text.includes("\r")) return printable(text);
@@ -76,7 +76,7 @@ export function shownResult(result: ExecResult, most: number): string {
   const stderr = printedOf(result.stderr).trimEnd();
   const label = stderr === "" ? "" : "[stderr]\n";
   const room = most - notes.join("\n").length - label.length - CUT.length - 6;
-  // What one of them does not need is the other's.
+  // Each may use the room that the other does not need.
   const half = Math.floor(room / 2);
   const first = Math.max(MIN_OUTPUT, stderr.length < half ? room - stderr.length : half);
   const second = Math.max(MIN_OUTPUT, stdout.length < half ? room - stdout.length : half);

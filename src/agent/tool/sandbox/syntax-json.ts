@@ -1,9 +1,6 @@
 import type { SyntaxProblem } from "./syntax.js";
 
-/**
- * Where a text stops being JSON; undefined when it is JSON as a whole. With `loose`, comments and a comma behind the last
- * item pass, as in the settings of many tools. It keeps its own stack: depth is no limit.
- */
+/** Where a text stops being JSON, or undefined. `loose` allows comments and a trailing comma. Any depth. */
 export function jsonProblem(text: string, loose = false): SyntaxProblem | undefined {
   let at = text.startsWith("\ufeff") ? 1 : 0;
   /** The brackets that close what is open, innermost last. */

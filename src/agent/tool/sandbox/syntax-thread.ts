@@ -2,7 +2,7 @@ import { createRequire } from "node:module";
 import { Worker } from "node:worker_threads";
 import type { SyntaxProblem } from "./syntax.js";
 
-/** Milliseconds that a parser may take. Some texts hold one up for ever, and models write any text. */
+/** Milliseconds that a parser may take. Some texts hold one up forever, and models write any text. */
 const PATIENCE = 15_000;
 /** Milliseconds without work after which the thread ends and gives back its memory. */
 const IDLE = 60_000;
@@ -14,12 +14,12 @@ export async function checkScript(text: string, path: string): Promise<readonly 
   return parsedBy("typescript", text, `/${path.slice(path.lastIndexOf("/") + 1)}`);
 }
 
-/** YAML with the package `yaml`, which is no dependency of ours: many projects have it, and what they have is used. */
+/** YAML with the project's own package `yaml`, on which we do not depend. */
 export async function checkYaml(text: string, path: string): Promise<readonly SyntaxProblem[] | undefined> {
   return parsedBy("yaml", text, path);
 }
 
-/** What the thread runs: plain JavaScript, because it has no file of its own that could be found from anywhere. */
+/** The program of the thread, plain JavaScript: a file of its own could not be found from everywhere. */
 const THREAD = `
 const { parentPort } = require("node:worker_threads");
 const readers = {
@@ -70,7 +70,7 @@ let queue: Promise<unknown> = Promise.resolve();
 let thread: Worker | undefined;
 let idle: NodeJS.Timeout | undefined;
 
-/** What a parser objects to; undefined when it is not there, or does not come to an end. */
+/** The objections of a parser; undefined when it is missing or does not end. */
 export async function parsedBy(
   reader: Reader,
   text: string,

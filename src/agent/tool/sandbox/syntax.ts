@@ -6,7 +6,7 @@ import { bufferOf, shortened } from "./text.js";
 
 export type SyntaxProblem = { readonly line: number; readonly column?: number; readonly message: string };
 
-/** What became of a check: the problems that a change brings and those that were there, or why nobody looked. */
+/** The result of a check: new problems and old ones, or why nothing was checked. */
 export type SyntaxFinding =
   | {
       readonly checked: true;
@@ -50,10 +50,7 @@ const LANGUAGES: readonly Language[] = [
   { names: /\.(sh|bash)$/, checkers: [{ check: checkShell, finds: "first" }] },
 ];
 
-/**
- * Checks a change before it is kept. Only what it breaks counts: problems that were there before stay where they are or
- * move with their lines.
- */
+/** Checks a change before it is kept. Problems that were there before do not count. */
 export async function checkChange(
   path: string,
   before: string,

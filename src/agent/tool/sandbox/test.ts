@@ -12,10 +12,7 @@ import { bufferOf, printable } from "./text.js";
 const FAILURES = 100;
 const MESSAGE = 4000;
 
-/**
- * A tool that runs the tests of the project in the session's sandbox, reads their results, and records them as a
- * `validation-report`.
- */
+/** A tool that runs the project's tests in the sandbox and records them as a `validation-report`. */
 export const testTool = sandboxTool({
   name: "test",
   description:
@@ -77,7 +74,7 @@ async function bytesAt({ files }: Sandbox, place: string): Promise<Buffer | unde
   return entry?.kind === "file" ? bufferOf(await files.read(place)) : undefined;
 }
 
-/** What a report says that this run has written; one that was there before says nothing about it. */
+/** The text of a report that this run has written; an older one says nothing about it. */
 async function freshText(
   sandbox: Sandbox,
   place: string,
@@ -108,7 +105,7 @@ function judgedOf(
   return { ...report, passed: false, notes: [...report.notes, why] };
 }
 
-/** What is recorded: the verdict, and as much as a reader needs to check it. */
+/** The recorded evidence: the verdict, and enough for a reader to check it. */
 function evidenceOf(
   { kind, passed, counts, failures, notes }: TestReport,
   command: string,
@@ -136,7 +133,7 @@ function brief(text: string): string {
   return cutText(text.toWellFormed(), MESSAGE);
 }
 
-/** The verdict in a line, then the failures as far as there is room; what could not be read, as it was printed. */
+/** The verdict in a line, then failures as far as there is room, or the raw output. */
 function shownReport(report: TestReport, result: ExecResult, most: number): string {
   const { kind, passed, counts, failures, notes } = report;
   const verdict = passed ? "The tests passed" : "The tests did not pass";

@@ -6,7 +6,7 @@ export type FileText =
 /** Bytes that are looked at to tell text from other things. */
 const SAMPLE = 8192;
 
-/** What the bytes of a file are: lines of text, a picture that models can look at, or something else. */
+/** The content of a file: lines of text, a picture for models, or something else. */
 export function textOf(bytes: Uint8Array): FileText {
   const buffer = bufferOf(bytes);
   const media = imageOf(buffer);
@@ -34,7 +34,7 @@ export function textOf(bytes: Uint8Array): FileText {
   return { kind: "text", lines: linesOf(text.startsWith("\ufeff") ? text.slice(1) : text), notes };
 }
 
-/** The lines of a text without their endings; what follows the last ending is a line only if there is something. */
+/** The lines of a text without their endings. An empty rest after the last ending does not count. */
 export function linesOf(text: string): readonly string[] {
   if (text === "") return [];
   const lines = text.split("\n").map((line) => (line.endsWith("\r") ? line.slice(0, -1) : line));

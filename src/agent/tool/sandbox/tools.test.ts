@@ -181,23 +181,21 @@ describe("the tools of a sandbox", () => {
             "/workspace/./src/a.txt",
           ])
             expect(await workspace.say(viewTool(), { path })).toContain("1:inside");
-          const calls = (path: string): readonly [{ readonly name: string }, Promise<unknown>][] => [
-            [{ name: "view" }, workspace.call(viewTool(), { path })],
-            [{ name: "list" }, workspace.call(listTool(), { path })],
-            [{ name: "find" }, workspace.call(findTool(), { name: "passwd", path })],
-            [{ name: "search" }, workspace.call(searchTool(), { pattern: "root", path })],
-            [{ name: "write" }, workspace.call(writeTool(), { path: `${path}/x`, text: "no" })],
-            [{ name: "edit" }, workspace.call(editTool(), { path, old: "root", new: "no" })],
-            [
-              { name: "patch" },
+          const calls = (path: string): { readonly [tool: string]: () => Promise<unknown> } => ({
+            view: () => workspace.call(viewTool(), { path }),
+            list: () => workspace.call(listTool(), { path }),
+            find: () => workspace.call(findTool(), { name: "passwd", path }),
+            search: () => workspace.call(searchTool(), { pattern: "root", path }),
+            write: () => workspace.call(writeTool(), { path: `${path}/x`, text: "no" }),
+            edit: () => workspace.call(editTool(), { path, old: "root", new: "no" }),
+            patch: () =>
               workspace.call(patchTool(), {
                 patch: `*** Begin Patch\n*** Add File: ${path}/y\n+no\n*** End Patch\n`,
               }),
-            ],
-          ];
+          });
           for (const path of ["/etc", "../..", "src/../../x", "out", "near", "/workspace/out"])
-            for (const [{ name }, call] of calls(path))
-              await expect(call, `${name} ${path}`).rejects.toThrow();
+            for (const [name, call] of Object.entries(calls(path)))
+              await expect(call(), `${name} ${path}`).rejects.toThrow();
           for (const path of ["out/passwd", "near/a.txt", "file"])
             await expect(workspace.call(viewTool(), { path })).rejects.toThrow();
           expect(await workspace.say(findTool(), { name: "passwd" })).toContain("[0 matches");

@@ -6,7 +6,7 @@ import { bufferOf, linesOf, plural, sizeOf, textOf, windowOf } from "./text.js";
 
 /** Longer files are not taken in whole only to show a hundred lines of them. */
 const LARGEST = 32 * 1024 ** 2;
-/** What providers take of one picture. */
+/** The size of picture that providers accept. */
 const PICTURE = 5_000_000;
 const WINDOW = 100;
 
@@ -51,7 +51,7 @@ export const viewTool = sandboxTool({
 
 const ROOM = 150;
 
-/** What lies at a place, with its bytes if it is a file of reasonable length. */
+/** The entry at a place, with its bytes if it is a file of reasonable length. */
 export async function opened(
   sandbox: Sandbox,
   place: string,
