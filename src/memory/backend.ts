@@ -6,10 +6,7 @@ import type { Space } from "./space.js";
 import type { Memory } from "./state.js";
 import type { FindOptions, FoundIn } from "./view.js";
 
-/**
- * Another system that keeps the texts and finds them: OpenViking, a memory server over MCP. What is remembered, why, by
- * whom, and what became of it stays in the space, in our record: whatever is asked about a memory is asked there.
- */
+/** Another system that keeps and finds texts: OpenViking, a memory server. The space keeps the record. */
 export interface Backend {
   /** With its kind and where it is; on the record with every reading. Never a secret. */
   readonly name: string;
@@ -44,10 +41,7 @@ export type BackendFound = {
   readonly parts?: Json;
 };
 
-/**
- * The fault of the other system: it is unreachable, refused, does not have the item, its answer
- * is missing or too long, it took too long, or the caller has given up; or the npm package of its client is not installed.
- */
+/** The fault of a backend: unreachable, refused, missing, too long, too slow, cancelled, or not installed. */
 export type BackendFault = keyof typeof HINTS;
 
 const HINTS = {
@@ -118,9 +112,8 @@ export async function mirrored(
 }
 
 /**
- * The hits of a space and of its backend. A memory that was revoked, or that holds elsewhere, is not returned because the
- * backend still has it. A text that the record does not know is imported first, and is not trusted. Falls back to the hits of
- * the space when the backend fails; `without` says why.
+ * The hits of a space and of its backend. Revoked memories are not returned although the backend has them, and unknown
+ * texts are imported untrusted. Falls back to the space when the backend fails; `without` says why.
  */
 export async function foundIn(
   space: Space,
@@ -155,13 +148,7 @@ export async function foundIn(
     .sort((one, other) => other.score - one.score || (one.memory.id < other.memory.id ? -1 : 1))
     .slice(0, limit);
   const head = await space.head();
-  return {
-    ...own,
-    head,
-    found: best,
-    backend: backend.name,
-    ...defined({ without }),
-  };
+  return { ...own, head, found: best, backend: backend.name, ...defined({ without }) };
 }
 
 /** Imports a text of another program as a memory. The same text at the same address is imported once. */
@@ -172,7 +159,6 @@ async function adopted(space: Space, backend: Backend, { address, text }: Backen
   return space.get(memory);
 }
 
-/** Whether a memory passes a filter. */
 function isMeant(filter: FindOptions, memory: Memory, now: string): boolean {
   const { expires, revised, at, subject } = memory;
   const time = Date.parse(revised ?? at);

@@ -94,10 +94,7 @@ async function linkContradictions(
   }
 }
 
-/**
- * A memory that both branches have revised has the text of one branch. The text of the other is kept as a memory that
- * contradicts it, so no text is overwritten silently.
- */
+/** A memory revised on both branches keeps one text; the other becomes a memory that contradicts it. */
 async function keepBoth(space: Space, ours: Changes["revised"], theirs: Changes["revised"], by: Principal) {
   for (const [id, mine] of ours) {
     const other = theirs.get(id);
@@ -127,7 +124,6 @@ export async function resolveId(store: Store, id: unknown, use: string): Promise
   });
 }
 
-/** Throws unless an id is in the past of a space. */
 export async function requirePast(space: Space, id: FactId, use: string): Promise<void> {
   const head = await space.head();
   if (head === id) return;

@@ -59,7 +59,7 @@ export class SpaceChain {
     });
   }
 
-  /** The end of the chain. Begins the chain if there is none. */
+  /** The end of the chain, which it begins if necessary. */
   async tip(by: Principal): Promise<Session> {
     const known = this.#ends.get(this.#name)?.session;
     const head = await this.#store.head(this.#name);

@@ -36,17 +36,14 @@ export class Change {
     return evidenceIn(this.#store, because, this.use);
   }
 
-  /**
-   * A writer that is not a person writes from everything that it has read, whatever it names as evidence. A memory that
-   * is written after another one was read may repeat that one.
-   */
+  /** A writer that is not a person writes from everything it has read, including other memories. */
   async origins(evidence: Evidence, by: Principal): Promise<Set<string>> {
     const { from } = this.options;
     const origins = new Set(await originsIn(this.#store, evidence));
     if (await hasRead(this.#store, [...evidence.keys()], from)) origins.add("memory");
     if (isPerson(by)) return origins;
     if (from !== undefined) for (const origin of heardBy(from)) origins.add(origin);
-    // The program says what it was written to say. What another agent has read is unknown.
+    // The program says only what was written into it. The reading of another agent is unknown.
     else if (!/^(runtime|workflow)(:|$)/.test(by)) origins.add("agent");
     return origins;
   }
@@ -77,10 +74,7 @@ export class Change {
     return known;
   }
 
-  /**
-   * A session reads memories of its scope and of wider ones, and writes none of a wider or another scope: the words of one
-   * user must not reach others. Without a session, the administrator of the space may change everything.
-   */
+  /** A session writes only to its own scope; without one (an administrator of the space), to any. */
   requireInside(scope: Scope, memory?: FactId): void {
     const { name, scope: own } = this.#settings;
     if (this.options.from === undefined || holdsIn(own, scope)) return;

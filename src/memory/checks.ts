@@ -29,7 +29,6 @@ export function unchecked<Text extends string>(names: Text): { readonly [Name in
   };
 }
 
-/** The option must be one of some texts. */
 export function oneOf(texts: readonly string[]): Check {
   return (value, option, refuse) => {
     if (!texts.includes(value as string))
@@ -40,7 +39,6 @@ export function oneOf(texts: readonly string[]): Check {
   };
 }
 
-/** The option must be a list of some of these texts. */
 export function listOf(texts: readonly string[]): Check {
   return (value, option, refuse) => {
     if (!Array.isArray(value) || !value.every((one) => texts.includes(one)))

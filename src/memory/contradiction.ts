@@ -26,9 +26,8 @@ const NEGATIONS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Two statements contradict each other when they share most of their words and differ in a number, a negation, or one
- * replaced word: "the port is 8080" and "the port is 9090". Statements that begin differently are about different things.
- * The meaning of the words is not known, so both memories are kept, and each names the other.
+ * Whether two statements share most words and differ in a number, a negation, or one word, after the same beginning:
+ * "the port is 8080", "the port is 9090". The meaning is unknown, so both are kept and name each other.
  */
 export function differInOneThing(one: string, other: string): boolean {
   if (one.length > STATEMENT || other.length > STATEMENT) return false;
@@ -81,10 +80,7 @@ export function comparable(index: SpaceIndex, { text, subject, scope }: Statemen
   );
 }
 
-/**
- * The memories that a new one contradicts. Any other text about the same subject does, but lessons from different
- * failures do not contradict each other, and no memory contradicts those that it replaces.
- */
+/** The memories that a new one contradicts: other texts on its subject, but not lessons. */
 export async function contradictedBy(
   draft: Statement,
   others: readonly Memory[],

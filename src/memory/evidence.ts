@@ -1,16 +1,6 @@
 import { labelsView, originsOf } from "../runtime/policy/index.js";
-import {
-  type Because,
-  type Fact,
-  type FactId,
-  factTypes,
-  isPerson,
-  isWorkflow,
-  type Principal,
-  RathError,
-  readFact,
-  type Session,
-} from "../session/index.js";
+import type { Because, Fact, FactId, Principal, Session } from "../session/index.js";
+import { factTypes, isPerson, isWorkflow, RathError, readFact } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { showValue } from "../util/index.js";
 import { refusing } from "./error.js";
@@ -60,10 +50,7 @@ export function requireGround(source: Source, evidence: Evidence, use: string): 
   );
 }
 
-/**
- * The origins of evidence. A statement has its author as origin; a conclusion has everything that its author had read by
- * then. A memory is trusted as far as its least trusted origin.
- */
+/** The origins of evidence. A conclusion comes from everything its author had read; trust is the least. */
 export async function originsIn(store: Store, evidence: Evidence): Promise<ReadonlySet<string>> {
   const origins = new Set<string>();
   for (const [id, fact] of evidence)
@@ -92,7 +79,6 @@ async function originsBehind(store: Store, id: FactId, fact: Fact): Promise<read
   }
 }
 
-/** The version of a memory that a fact is about. */
 function memoryIn(id: FactId, fact: Fact): FactId | undefined {
   switch (fact.type) {
     case "memory-write":
@@ -130,10 +116,7 @@ const MOST_OF_TURN = 24;
 /** How far back the beginning of a turn is searched. */
 const FARTHEST = 5_000;
 
-/**
- * The evidence of a turn so far, for a memory that is written in it: the question, the results of tools, the recalled
- * memories, and the words of the model that writes it.
- */
+/** The evidence of a turn so far: question, tool results, recalled memories, the model's own words. */
 export function groundsOf(session: Session): Because {
   const found: FactId[] = [];
   let node: Session | undefined = session;

@@ -8,6 +8,7 @@ export type { Backend, BackendContext, BackendFound, Kept } from "./backend.js";
 export { BackendError, type BackendFault } from "./backend.js";
 
 export { closeIndexes } from "./derived.js";
+export { Connection, isBusy, patiently, SUFFIXES } from "./derived-file.js";
 export { MemoryRefusedError } from "./error.js";
 export { groundsOf } from "./evidence.js";
 export { type MemoryOptions, type MemorySpace, memory } from "./memory.js";

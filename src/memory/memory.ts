@@ -2,15 +2,8 @@ import { hostServices } from "../runtime/index.js";
 import { type FactId, isPerson, type Json, type Session, type Terms } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined, optionNames, showValue } from "../util/index.js";
-import {
-  approve,
-  refusing,
-  requireName,
-  requireOptions,
-  type StepContext,
-  type StepResult,
-  step,
-} from "../workflow/index.js";
+import type { StepContext, StepResult } from "../workflow/index.js";
+import { approve, refusing, requireName, requireOptions, step } from "../workflow/index.js";
 import { type Backend, mirrored } from "./backend.js";
 import type { Contradicts } from "./contradiction.js";
 import { type Embedding, embedderOf } from "./embedding/embedder.js";
@@ -49,15 +42,12 @@ export type MemoryOptions = {
   readonly backend?: Backend;
 };
 
-/**
- * A memory space, for modules: everything goes through the door, is on the record of the session that does it, and is the
- * same at a replay.
- */
+/** A memory space for modules: every call is recorded in the session and the same at a replay. */
 export interface MemorySpace {
   readonly name: string;
   readonly scope: Scope;
   readonly backend?: Backend;
-  /** Searches the memory, and shows the hits to the model as notes. */
+  /** Searches the memory and shows the hits to the model as notes. */
   recall(
     session: Session,
     query: string,

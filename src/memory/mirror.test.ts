@@ -46,7 +46,7 @@ function readsIn(session: Session): readonly FactOf<"memory-read">[] {
 
 describe("a backend", () => {
   it.for(Object.keys(backends))(
-    "[K1] %s keeps and finds the texts; what became of them is in our record",
+    "[K1] %s keeps and finds the texts; their history is in our record",
     async (name, { skip }) => {
       const given = await backends[name]?.();
       if (given === undefined) return skip("the npm package of the memory server is not installed");
@@ -96,7 +96,7 @@ describe("a backend", () => {
     },
   );
 
-  it("[K2] what others keep there is taken in first, once, as an import that nobody trusts; quarantine holds for it", async () => {
+  it("[K2] others' texts there are taken in first, once, as an import that nobody trusts; quarantine holds for it", async () => {
     const found = [{ address: "x://other/1", text: "Obey the bicycle.", score: 0.9 }];
     const backend: Backend = {
       name: "other",

@@ -1,4 +1,4 @@
-import type { Store } from "../store/index.js";
+import { besideStore, type Store } from "../store/index.js";
 import { showValue } from "../util/index.js";
 import type { Refuse } from "../workflow/index.js";
 
@@ -13,16 +13,12 @@ export function requireSpaceName(name: unknown, refuse: Refuse): void {
     );
 }
 
-/** The name that a space has in its store. */
 export function storeNameOf(space: string): string {
   return `memory/${space}`;
 }
 
-/**
- * The folder for everything that is derived from a store. It is beside the store, can be deleted at any time, and is
- * then made again. A store that is not on a disk has none: its indexes are kept in memory.
- */
+/** The folder beside a store for everything derived from it. A store in memory has none. */
 export function derivedFolderOf(store: Store): string | undefined {
-  const [, path] = /^sqlite:(.+)$/s.exec(store.url) ?? [];
+  const path = besideStore(store);
   return path === undefined ? undefined : `${path}.memory`;
 }

@@ -1,12 +1,5 @@
-import {
-  type Because,
-  type Digest,
-  type FactId,
-  isPrincipal,
-  type Json,
-  type Principal,
-  type Session,
-} from "../session/index.js";
+import type { Because, Digest, FactId, Json, Principal, Session } from "../session/index.js";
+import { isPrincipal } from "../session/index.js";
 import { defined, optionNames, showValue } from "../util/index.js";
 import { requireOptions } from "../workflow/index.js";
 import type { Contradicts } from "./contradiction.js";
@@ -17,7 +10,6 @@ import { type Scope, type ScopeGiven, scopeOf } from "./scope.js";
 import { SOURCES, type Source } from "./source.js";
 import type { Status } from "./state.js";
 
-/** The settings of an open space. */
 export type SpaceSettings = {
   readonly name: string;
   readonly scope: Scope;

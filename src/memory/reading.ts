@@ -1,15 +1,6 @@
 import { askedLast } from "../agent/model/index.js";
-import {
-  BeyondHorizonError,
-  type Fact,
-  type FactId,
-  type FactOf,
-  type Json,
-  readFact,
-  type Session,
-  typeOf,
-  type View,
-} from "../session/index.js";
+import type { Fact, FactId, FactOf, Json, Session, View } from "../session/index.js";
+import { BeyondHorizonError, readFact, typeOf } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import type { StepContext } from "../workflow/index.js";
@@ -31,17 +22,10 @@ export type Recollection = {
   readonly text: string;
   readonly score: number;
   /** The parts of the score, the origin of the memory, and whether the model was shown it. */
-  readonly parts: {
-    readonly words: number;
-    readonly meaning: number;
-    readonly [part: string]: Json;
-  };
+  readonly parts: { readonly words: number; readonly meaning: number; readonly [part: string]: Json };
 };
 
-/**
- * Records a reading as a `memory-read`. `shown` is what stands before the next prompt; a tool has no such notes, and its
- * result shows everything that was found.
- */
+/** Records a `memory-read`. `shown` is the text before the next prompt; a tool's result shows everything. */
 export function recordReading(
   { record }: Pick<StepContext, "record">,
   { space, head, query, found, settings }: Reading,
@@ -132,8 +116,8 @@ function isFinding(fact: Fact): boolean {
 }
 
 /**
- * Whether a memory was read before any of these facts, or before what the session `from` does, also before a session was
- * detached from another. All that was written after a reading is influenced by it: `influence` follows the same ways.
+ * Whether a memory was read before these facts or before what the session `from` does, through detached
+ * sessions too. `influence` follows the same ways.
  */
 export async function hasRead(
   store: Store,

@@ -413,7 +413,7 @@ describe("a model with tools", () => {
 });
 
 describe("a review", () => {
-  it("[Q5] asks only about what waits, shows what it rests on, and is not ended by somebody who is no person", async () => {
+  it("[Q5] asks only about waiting memories, shows their evidence, and only a person can end it", async () => {
     const here = await world({ admit: { needs: "approval" } });
     const { notes, space, store } = here;
     const rath = openRath({ store });

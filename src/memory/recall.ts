@@ -1,24 +1,21 @@
-import { textOf } from "../agent/model/index.js";
+import { saidLast } from "../agent/model/index.js";
 import { hostServices, type Module } from "../runtime/index.js";
 import type { FactId, Json, Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined, showValue } from "../util/index.js";
+import type { Checks, Rebuilds, StepContext, StepResult } from "../workflow/index.js";
 import {
-  type Checks,
   called,
   checkOptions,
   createModule,
   enter,
   optional,
-  type Rebuilds,
   rebuild,
   refusing as refusingModule,
   requireFunction,
   requireModule,
   requireName,
   requireOptions,
-  type StepContext,
-  type StepResult,
   step,
 } from "../workflow/index.js";
 import { type Backend, foundIn } from "./backend.js";
@@ -26,13 +23,8 @@ import { countUpTo, QUESTION, requireBoolean, requireRoom, unchecked } from "./c
 import { refusing } from "./error.js";
 import type { MemorySpace } from "./memory.js";
 import type { SpaceSettings } from "./operation.js";
-import {
-  isSameReading,
-  type Recollection,
-  recollectionsIn,
-  recollectionsOf,
-  recordReading,
-} from "./reading.js";
+import type { Recollection } from "./reading.js";
+import { isSameReading, recollectionsIn, recollectionsOf, recordReading } from "./reading.js";
 import type { Scope, ScopeGiven } from "./scope.js";
 import type { Filter } from "./search/space-index.js";
 import { shownOf } from "./shown.js";
@@ -123,10 +115,7 @@ export function recallFrom(
   };
 }
 
-/**
- * Asks again what a session asked a memory, as of then: the same space, the same time, the same settings. Says what is found,
- * and whether it is what the record says.
- */
+/** Repeats a recorded question to a memory as of then, and says whether the record has the same answer. */
 export async function recallAgain(
   store: Store,
   read: FactId,
@@ -234,9 +223,4 @@ export function remembering(name: string, module: Module, options: RememberingOp
       return enter(body, session);
     },
   );
-}
-
-function saidLast(session: Session): string {
-  const last = session.transcript.findLast(({ role }) => role === "user");
-  return last?.role === "user" ? textOf(last.content) : "";
 }

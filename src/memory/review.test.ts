@@ -82,7 +82,7 @@ describe("what somebody might try", () => {
     await expect(rath.run(review, rath.start("?"))).rejects.toThrow(/waits for no approval/);
   });
 
-  it("[Q4] a space that is no branch of it cannot be merged in", async () => {
+  it("[Q4] a space that is not a branch of it cannot be merged in", async () => {
     const here = await world({ admit: { needs: "approval" } });
     await here.space.write(draft(here, "Held."));
     await memory({ name: "other", scope: "user:x" }).open(here.store).write(draft(here, "Evil and live."));
@@ -124,7 +124,7 @@ describe("what somebody might try", () => {
     expect((await store.names()).filter(({ name }) => name.includes("before-"))).toHaveLength(1);
   });
 
-  it("[R12] what is erased is told no more, from then on; secrets are not in a space; as-of reads do not close each other's", async () => {
+  it("[R12] erased text is told no more, from then on; secrets are not in a space; as-of reads do not close each other's", async () => {
     const here = await world();
     const { notes, space, store } = here;
     const long = `The vault code is hidden here. ${"padding ".repeat(700)}`;
@@ -153,7 +153,7 @@ describe("what somebody might try", () => {
     expect(counts).toEqual([1, 3, 4, 5, 6, 7, 8, 9]);
   });
 
-  it("[R5] a recall that finds nothing any more takes away what one before it found in the same turn", async () => {
+  it("[R5] a recall that finds nothing now takes away the notes of one before it in the same turn", async () => {
     const here = await world();
     const { notes, space, store } = here;
     const rath = openRath({ store });
@@ -208,7 +208,7 @@ describe("what somebody might try", () => {
     expect(read.shown?.split("\n")).toHaveLength(3);
   });
 
-  it("[R2] what a tool read can be asked again as of then", async () => {
+  it("[R2] a tool's reading can be asked again as of then", async () => {
     const here = await world();
     await here.space.write(draft(here, "The bicycle is in the cellar."));
     const rath = openRath({ store: here.store });

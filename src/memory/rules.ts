@@ -74,10 +74,7 @@ export function needsOf(
   return needs.includes("approval") ? "approval" : needs[0];
 }
 
-/**
- * Throws unless the evidence is what a memory waits for: a validation of just these words that passed, or the word of a person
- * who was asked about them, and shown them. A word about something else that only mentions them does not count.
- */
+/** Throws unless the evidence is a passed validation of exactly this text, or a person's answer about it. */
 export async function requireAdmission(
   store: Store,
   { needs, space, memory, version, to }: Admitting,

@@ -4,10 +4,7 @@ import { refusing } from "./error.js";
 /** One step of a scope: one of these kinds, or a kind of your own. */
 export type ScopeStep = `${"user" | "agent" | "project" | "workflow"}:${string}` | `${string}:${string}`;
 
-/**
- * Where a memory holds: a step, or a path from the widest to the narrowest, such as `["project:rath", "user:ada"]`. A memory
- * of a project holds for every user in it; a memory of a user in it holds for nobody else.
- */
+/** Where a memory holds: a step, or a path from widest to narrowest, as `["project:rath", "user:ada"]`. */
 export type ScopeGiven = ScopeStep | readonly [ScopeStep, ...ScopeStep[]];
 export type Scope = readonly [ScopeStep, ...ScopeStep[]];
 

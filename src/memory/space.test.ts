@@ -135,7 +135,7 @@ describe("a write", () => {
     expect(chain.filter((type) => type === "memory-space")).toHaveLength(1);
   });
 
-  it("[B6] is revised, revoked, expired, promoted and linked; what it was stays readable as of before", async () => {
+  it("[B6] is revised, revoked, expired, promoted and linked; its former states stay readable", async () => {
     const here = await world();
     const { space, said, result } = here;
     const by = "user:ada";
@@ -173,7 +173,7 @@ describe("a write", () => {
     ]);
   });
 
-  it("[B7] what cannot be is a typed error with a hint, and nothing is written", async () => {
+  it("[B7] an impossible change is a typed error with a hint, and nothing is written", async () => {
     const here = await world();
     const { space } = here;
     const by = "user:ada";
@@ -224,7 +224,7 @@ describe("a write", () => {
 });
 
 describe("reading a space", () => {
-  it("[B8] what has expired by itself is expired; ids may be shortened; options that there are not are refused", async () => {
+  it("[B8] a memory whose time is over is expired; ids may be shortened; unknown options are refused", async () => {
     const here = await world();
     const { space } = here;
     const { memory: id } = await space.write(port(here, { expires: "2020-01-01" }));

@@ -1,11 +1,5 @@
-import {
-  digestOf,
-  type FactId,
-  type FactInput,
-  isPerson,
-  type Json,
-  type Principal,
-} from "../session/index.js";
+import type { FactId, FactInput, Json, Principal } from "../session/index.js";
+import { digestOf, isPerson } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import { requireOptions } from "../workflow/index.js";

@@ -1,12 +1,6 @@
 import { isTrusted } from "../runtime/policy/index.js";
-import {
-  type Fact,
-  type FactId,
-  type FactOf,
-  factTypes,
-  type Json,
-  type Principal,
-} from "../session/index.js";
+import type { Fact, FactId, FactOf, Json, Principal } from "../session/index.js";
+import { factTypes } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { type Scope, scopeIn } from "./scope.js";
 import type { Source } from "./source.js";
@@ -72,10 +66,7 @@ export function undoneBy(rollbacks: readonly SpaceFact[]): ReadonlySet<FactId> {
 /** Of a version: whether it may be told. One that needs somebody's word is told when it was promoted. */
 type Version = SpaceFact & { readonly fact: FactOf<"memory-write"> | FactOf<"memory-revise"> };
 
-/**
- * One memory, from all the facts about it that were not undone. Undefined when it was never written, or that was undone.
- * One that others took the place of names the last of them; `settled` says what that means.
- */
+/** One memory from its facts that were not undone; undefined if none. `settled` follows replacements. */
 export function foldMemory(id: FactId, facts: readonly SpaceFact[]): Memory | undefined {
   const sorted = [...facts].sort(inOrder);
   const written = sorted.find((one) => one.id === id);

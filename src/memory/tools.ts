@@ -28,10 +28,7 @@ const CHECKS: Checks<MemoryToolsOptions> = {
   ...unchecked("prefix readOnly"),
 };
 
-/**
- * Tools by which a model asks a memory and writes to it. What it writes rests on its turn: the evidence is what it was
- * told and found since the person spoke, whether it wants that or not.
- */
+/** Tools to ask a memory and write to it. The evidence is all the model read since the person spoke. */
 export function memoryTools(space: MemorySpace, options: MemoryToolsOptions = {}): readonly Tool[] {
   const refuse = refusing("memoryTools");
   checkOptions(options, CHECKS, refuse, 'memoryTools(notes, { prefix: "notes" })');
@@ -165,10 +162,7 @@ function writeOptionsOf({ session, key }: ToolContext): Required<WriteOptions> {
   return { from: session, key, at: hostServices(session).time() };
 }
 
-/**
- * A model changes what it could have been told, and nothing else: not the notes of others, not blocks and files. What is kept
- * for more than where it is, the space refuses.
- */
+/** A model changes only what it could have been told: not the notes of others, not blocks, not files. */
 async function ownId(space: MemorySpace, given: string, context: ToolContext): Promise<FactId> {
   const store = await context.store();
   const id = await store.resolve(given.trim().toLowerCase());

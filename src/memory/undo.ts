@@ -25,7 +25,7 @@ const EXAMPLE = '{ why: "it was poisoned", by: "user:ada" }';
 const MOST = 200;
 
 /**
- * Undoes the changes of a space since one of its ids, and returns the influence of each memory that is no longer recalled.
+ * Undoes the changes of a space since an id, and returns the influence of each memory it takes back.
  *
  * ```ts
  * const { undone, reached } = await rollback(space, head, { why: "it was poisoned", by: "user:ada", fork: true });

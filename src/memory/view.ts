@@ -64,10 +64,7 @@ export class SpaceView {
     return memory === undefined ? undefined : asOfNow(memory, new Date().toISOString());
   }
 
-  /**
-   * All memories that are live, or of other states, in the order in which they were written. Without a scope, those of every
-   * scope; with one, those that hold there.
-   */
+  /** All memories that are live, or in other states, in order of writing; a scope restricts them. */
   async list(options: ListOptions = {}): Promise<readonly Memory[]> {
     return (await this.listed(options)).memories;
   }
@@ -96,9 +93,7 @@ export class SpaceView {
     return { head, memories };
   }
 
-  /**
-   * The memories that answer a question best. Falls back to word search when the embedder fails; `mode` and `without` say so.
-   */
+  /** The memories that answer a question best. Uses word search when the embedder fails (see `without`). */
   async find(query: string, options: FindOptions = {}): Promise<FoundIn> {
     const {
       limit = LIMIT,

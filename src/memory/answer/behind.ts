@@ -117,10 +117,7 @@ async function seenIn(store: Store, from: readonly FactId[]): Promise<Seen> {
   return { seen: [...earlier.seen, ...seen.reverse()], more: more || earlier.more };
 }
 
-/**
- * The facts of earlier turns in the prompt: the last reply, and everything since then. The facts before that are behind the
- * reply. Notes that were recalled stand in no later prompt.
- */
+/** The facts of earlier turns in the prompt: the last reply and everything since. */
 async function saidBefore(store: Store, from: readonly FactId[]): Promise<Seen> {
   const seen: FactId[] = [];
   const met = new Set(from);

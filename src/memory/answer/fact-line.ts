@@ -1,14 +1,5 @@
-import {
-  type Digest,
-  describeFact,
-  type Fact,
-  type FactId,
-  isDigest,
-  lineOf,
-  readFact,
-  refsOf,
-  textOf,
-} from "../../session/index.js";
+import type { Digest, Fact, FactId } from "../../session/index.js";
+import { describeFact, isDigest, lineOf, readFact, refsOf, textOf } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { showValue } from "../../util/index.js";
 import { type Checks, checkOptions, functionLike, optional, requireCount } from "../../workflow/index.js";

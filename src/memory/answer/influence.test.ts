@@ -275,7 +275,7 @@ describe("what was written after a reading", () => {
 });
 
 describe("refusals", () => {
-  it("[A15] refuses what is no memory, and options that there are not", async () => {
+  it("[A15] refuses an id that is not a memory, and unknown options", async () => {
     const { record, evidence, memory } = noted();
     const store = await openStore("memory:");
     await record.to(store, { evidence, "memory/notes": memory });

@@ -1,5 +1,5 @@
 import type { FactId, Principal } from "../../session/index.js";
-import type { Name, Store } from "../../store/index.js";
+import { isKeptByRuntime, type Name, type Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
 import { storeNameOf } from "../name.js";
 import { type AskOptions, brief, checkAsk, factAt, knownMemory, saidBy, unknownMemory } from "./fact-line.js";
@@ -84,9 +84,9 @@ export type LaterMemory = {
 const USE = "ask what a memory reached";
 
 /**
- * Every session, branch, decision and later memory that a memory reached. A fact is reached when it is, or comes from, a
- * reading that found the memory, also through a detached root; a memory is reached when one of its facts was written by a
- * session that is reached, or rests on a fact that is reached or on the memory itself; then its readings count too, and so on.
+ * Every session, branch, decision and later memory that a memory reached: what descends from a reading of it,
+ * also through detached roots, and the memories that rest on what was reached or on the memory itself, with
+ * their readings, and so on.
  *
  * ```ts
  * const { sessions, decisions, memories } = await influence(store, memory);
@@ -213,15 +213,13 @@ async function spacesWith(store: Store, kin: readonly Kin[]): Promise<readonly s
   return spaces.sort();
 }
 
-const KEPT = /^(?:run|answer)\//;
-
 function sessionsIn({ file, names }: Lineage, reach: Reach): readonly ReachedSession[] {
   const reached = names.flatMap(({ name, id }: Name): ReachedSession[] => {
     const row = file.find(id);
     const first = row === undefined ? undefined : reach.firsts.get(row.node);
     if (first === undefined) return [];
     const { id: read, branch, before } = first;
-    const kept: true | undefined = KEPT.test(name) ? true : undefined;
+    const kept: true | undefined = isKeptByRuntime(name) ? true : undefined;
     return [{ name, id, first: read, ...defined({ branch, before, kept }) }];
   });
   return reached.sort((one, other) => (one.name < other.name ? -1 : 1));

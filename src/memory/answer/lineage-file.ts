@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
 import type { FactId } from "../../session/index.js";
-import { Connection } from "../derived-file.js";
+import { bytesOf, Connection, keyOf } from "../derived-file.js";
 
 /** How long SQLite waits for another process. The rest of the waiting lets this process do other work. */
 const BUSY_MS = 50;
@@ -78,12 +78,4 @@ export class LineageFile extends Connection {
       | { n: number; node: number; kind: number }
       | undefined;
   }
-}
-
-export function keyOf(id: FactId): number {
-  return Number.parseInt(id.slice(0, 12), 16);
-}
-
-export function bytesOf(id: FactId): Uint8Array {
-  return Buffer.from(id, "hex");
 }

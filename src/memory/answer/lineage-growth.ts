@@ -1,20 +1,12 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { beginsTurn } from "../../agent/model/index.js";
-import {
-  type Fact,
-  type FactId,
-  type FactOf,
-  isDigest,
-  parentsOf,
-  readFact,
-  refsOf,
-  typeOf,
-  Withheld,
-} from "../../session/index.js";
+import type { Fact, FactId, FactOf } from "../../session/index.js";
+import { isDigest, parentsOf, readFact, refsOf, typeOf, Withheld } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
+import { bytesOf, keyOf } from "../derived-file.js";
 import { MEMORY_FACTS, memoriesOf } from "../state.js";
 import { factOf, idsIn, writerOf } from "./fact-line.js";
-import { bytesOf, keyOf, type LineageFile } from "./lineage-file.js";
+import type { LineageFile } from "./lineage-file.js";
 
 /** The types of facts that are decisions of a person, a model or a rule. */
 export const DECISIONS = [
@@ -120,8 +112,7 @@ export class LineageGrowth {
     const begins =
       type === "message-say" && [...nodes.values()].includes(true) && beginsTurn(readFact(line, undefined));
     if (nodes.size > 1) {
-      const node = this.#node(id, nodes, begins);
-      return this.#place(id, type, { node, turn: true, branch });
+      return this.#place(id, type, { node: this.#node(id, nodes, begins), turn: true, branch });
     }
     const [[node, turn]] = [...nodes] as [[number, boolean]];
     const next = turn && !begins;
@@ -266,10 +257,7 @@ export class LineageGrowth {
     return undefined;
   }
 
-  /**
-   * Where one would go on without the reading: before the call that it is evidence of, if there is one, or the call would be
-   * asked for and never answered.
-   */
+  /** Where the run would go on without the reading: before its call, so none stays unanswered. */
   async #before(parent: FactId | undefined, of: FactId | undefined): Promise<FactId | undefined> {
     let id = of === undefined ? undefined : parent;
     for (let steps = 0; steps < REQUEST && id !== undefined; steps++) {

@@ -20,10 +20,7 @@ const RETRIED = 1_000;
 /** The indexes of stores whose file cannot be written, in memory. */
 const inMemory = new WeakMap<Store, LineageFile>();
 
-/**
- * Queries the index of a store, brought up to date with its names. The index is derived: it is made anew when its file is
- * missing, damaged or of another format, and in memory when a file cannot be written.
- */
+/** Queries the index of a store, brought up to date. It is derived, so it is rebuilt when lost. */
 export async function withLineage<Answer>(
   store: Store,
   progress: Progress | undefined,
@@ -98,8 +95,8 @@ async function askUpToDate<Answer>(
 }
 
 /**
- * Brings the index to where the names of a store stand. It only grows: when a fact that it covers is no longer reachable, or
- * content came or was erased, it is made anew. An error leaves a transaction to be rolled back.
+ * Extends the index to where the names stand. Rebuilds it when a covered fact is no longer reachable, or
+ * content came or was erased. An error leaves a transaction to be rolled back.
  */
 async function catchUp(file: LineageFile, store: Store, progress: Progress | undefined) {
   const before = await store.names();

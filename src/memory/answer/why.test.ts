@@ -19,7 +19,7 @@ const edges = (answer: Why): ReadonlySet<string> =>
 const groundOf = (answer: Why, id: FactId) => answer.nodes.get(id)?.ground;
 
 describe("why a memory is there", () => {
-  it("[A10] lists its versions: who, when, learnt from what, for whom, because of what", async () => {
+  it("[A10] lists its versions: author, time, source, scope, evidence", async () => {
     const record = new HandRecord();
     const words = record.start("It is blue.");
     const report = record.add([words], {
@@ -271,7 +271,7 @@ describe("why a memory is there", () => {
     expect(answer.nodes.size).toBeLessThanOrEqual(1_000);
   });
 
-  it("[A15] refuses what is no memory of the store", async () => {
+  it("[A15] refuses an id that is not a memory of the store", async () => {
     const record = new HandRecord();
     const words = record.start("Blue.");
     const store = await kept(record, { words });

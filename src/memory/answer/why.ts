@@ -3,15 +3,8 @@ import type { Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
 import { scopeIn } from "../scope.js";
 import { behind, groundOf, type Relation } from "./behind.js";
-import {
-  type AskOptions,
-  checkAsk,
-  factAt,
-  factOf,
-  knownMemory,
-  saidBy,
-  unknownMemory,
-} from "./fact-line.js";
+import type { AskOptions } from "./fact-line.js";
+import { checkAsk, factAt, factOf, knownMemory, saidBy, unknownMemory } from "./fact-line.js";
 import { withLineage } from "./lineage.js";
 
 /** The kinds of final evidence: a person, a tool, a validation, an import, a model, or a fact that is missing. */
@@ -51,8 +44,7 @@ export type WhyEdge = { readonly from: FactId; readonly to: FactId; readonly rel
 const USE = "ask why a memory is there";
 
 /**
- * Why a memory is there: all its versions and what each rests on, followed down to people's words and decisions, results of
- * tools, validations and imports.
+ * Why a memory exists: its versions and their evidence, down to people's words, tool results and imports.
  *
  * ```ts
  * console.log(whyText(await why(store, memory)));

@@ -95,7 +95,7 @@ describe("consolidation", () => {
     expect((await consolidate(space, { by })).merges).toEqual([]);
   });
 
-  it("[K3] what is trusted is not merged with what is not, unless it becomes untrusted", async () => {
+  it("[K3] trusted and untrusted memories are not merged, unless the result is untrusted", async () => {
     const store = await storeOf();
     const text = "The key of the archive is kept in the safe of the office on the second floor";
     await noted(store, [

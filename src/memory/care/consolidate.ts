@@ -3,9 +3,9 @@ import { textOf, transcriptFor } from "../../agent/model/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Because, FactId, Json, Principal, Session } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
+import type { Checks, Rebuilds, StepContext } from "../../workflow/index.js";
 import {
   anything,
-  type Checks,
   called,
   checkOptions,
   createModule,
@@ -14,13 +14,11 @@ import {
   gathered,
   isModule,
   optional,
-  type Rebuilds,
   rebuild,
   refusing as refusingModule,
   requireCount,
   requireModule,
   requireName,
-  type StepContext,
   step,
 } from "../../workflow/index.js";
 import { requireBoolean, requireMemory, unchecked } from "../checks.js";
@@ -115,8 +113,8 @@ function groupingOf(options: GroupingOptions): Grouping {
 }
 
 /**
- * Merges memories of a space that say the same. What they rested on is what the merged one rests on, their links are its
- * links, and they stay readable. Done again, also after a crash, it goes on where it was.
+ * Merges memories that say the same. The merged one has their evidence and links; they stay readable. Run
+ * again, also after a crash, it continues.
  *
  * ```ts
  * const { merges } = await consolidate(notes.open(store), { by: "user:ada", dry: true });
@@ -159,8 +157,7 @@ async function findGroups(
   { scope, most, ...grouping }: Grouping,
   { own, ...watching }: Watching & { readonly own?: Scope },
 ): Promise<{ readonly groups: readonly Group[]; readonly looked: number }> {
-  const live = await space.list();
-  const meant = live
+  const meant = (await space.list())
     .filter((one) => scope === undefined || scopeText(one.scope) === scope)
     .filter((one) => own === undefined || holdsIn(own, one.scope))
     .slice(-most);
@@ -176,7 +173,6 @@ function planned(group: Group, text: string): Merge {
   };
 }
 
-/** Merges a group, and returns the result. */
 async function mergeGroup(space: Space, group: Group, text: string, merger: Merger): Promise<Merge> {
   const merged = await merge(space, group, text, merger);
   if (merged === undefined) return planned(group, text);
@@ -309,8 +305,7 @@ type Plan = {
 };
 
 /**
- * A module that merges memories which say the same, through the door: what it found is on the record before anything is
- * done, each merge is made once, and a replay ends in the same id.
+ * A module that merges memories which say the same: the plan is recorded first, and each merge is made once.
  *
  * ```ts
  * const tidy = consolidating("tidy", { memory: notes, write: agent({ name: "editor", model }) });
@@ -407,11 +402,10 @@ function planOf(group: Group, words: boolean): Plan {
 
 /** Records the notes that the writer is going to read. */
 async function recorded(space: Space, groups: readonly Group[], context: StepContext): Promise<void> {
-  const head = await space.head();
   context.record({
     type: "memory-read",
     space: space.name,
-    ...defined({ head }),
+    ...defined({ head: await space.head() }),
     query: "what says the same",
     hits: groups.flatMap((group) =>
       group.slice(0, NOTES).map(({ id, version, text, trust }) => ({

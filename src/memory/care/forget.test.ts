@@ -112,7 +112,7 @@ describe("forgetting", () => {
       expect(score).toBeLessThan(slow[place]?.score as number);
   });
 
-  it("[KF3] what was found by anybody is not unread", async () => {
+  it("[KF3] a memory that anybody found is not unread", async () => {
     const store = await storeOf();
     const space = notesOf().open(store);
     const [read] = await noted(store, ["The port is 8080.", "Nobody ever asks for zebras."]);

@@ -2,21 +2,18 @@ import { hostServices, type Module } from "../../runtime/index.js";
 import { type FactId, type Json, type Principal, readFact } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { compareText, defined, showValue } from "../../util/index.js";
+import type { Check, Checks, Rebuilds, StepContext } from "../../workflow/index.js";
 import {
   anything,
-  type Check,
-  type Checks,
   called,
   checkOptions,
   createModule,
   functionLike,
   optional,
-  type Rebuilds,
   rebuild,
   refusing as refusingModule,
   requireCount,
   requireName,
-  type StepContext,
   step,
 } from "../../workflow/index.js";
 import { requireMemory, unchecked } from "../checks.js";
@@ -114,8 +111,8 @@ export function ruleOf({ scope, ...options }: ForgettingOptions): Rule {
 }
 
 /**
- * Lets memories of a space be forgotten: they expire, with a reason, and are no longer recalled. Nothing is deleted; their
- * evidence and their words stay readable as of before. Done again, also after a crash, it goes on where it was.
+ * Lets memories expire, with a reason: they are no longer recalled, but stay readable as of before. Run
+ * again, also after a crash, it continues.
  *
  * ```ts
  * await forget(notes.open(store), { by: "user:ada", olderThan: 90 * 24 * 3_600_000, importanceBelow: 3 });
@@ -266,8 +263,7 @@ const MODULE_CHECKS: Checks<ForgettingModuleOptions> = { memory: requireMemory, 
 const AT_ONCE = 100;
 
 /**
- * A module that lets memories be forgotten, through the door: what is to be forgotten, and why, is on the record before
- * anything is done, and that is the evidence for it.
+ * A module that lets memories be forgotten. The plan with its reasons is recorded first and is the evidence.
  *
  * ```ts
  * const nightly = forgetting("nightly", { memory: notes, unreadFor: 90 * 24 * 3_600_000, importanceBelow: 3 });

@@ -49,11 +49,7 @@ const PAGE = 500;
 /** `place` is how many were written before it. */
 type Entry = ReturnType<typeof entryOf>;
 
-/**
- * Those among some memories that say the same: in the same words, or in nearly the same. Each is in one group at most.
- * Only memories of one scope, about one subject and equally trusted are in a group, and never two that contradict each
- * other.
- */
+/** Groups of memories that say (nearly) the same: of one scope, subject and trust, without contradictions. */
 export async function groupsOf(
   memories: readonly Memory[],
   options: GroupOptions,
@@ -66,7 +62,7 @@ export async function groupsOf(
     if (isKeptElsewhere(memory) || memory.mergedInto !== undefined) continue;
     entries.push(entryOf(memory, place, options.acrossTrust));
   }
-  // What says most comes first, and of equals the newest: those are the words that are kept.
+  // The longest first, and of equals the newest: its words are kept.
   entries.sort(
     (one, other) =>
       other.words.size - one.words.size ||
@@ -160,7 +156,7 @@ async function isContradicted({ memory, plain }: Entry, members: readonly Entry[
   return false;
 }
 
-/** Places by what they have in common, in their order. What is over is passed over once, not each time. */
+/** Places by common keys, in order. Finished ones are skipped once, not each time. */
 class Buckets<Key> {
   readonly #buckets = new Map<Key, { readonly places: number[]; from: number }>();
 

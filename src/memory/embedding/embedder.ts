@@ -29,10 +29,7 @@ export type EmbeddingFunction = (
 /** Everything that can be used as an embedder. */
 export type Embedding = Embedder | EmbeddingFunction | EmbeddingModel;
 
-/**
- * The embedder that is meant: that of `@openrath/embedding` when nothing is given, an embedder, a named function,
- * or an embedding model of the AI SDK. Their vectors are checked and brought to length 1.
- */
+/** The given embedder (object, named function, AI SDK model) or the default. Vectors get length 1. */
 export function embedderOf(given?: Embedding): Embedder {
   if (given === undefined) return staticEmbedding();
   if (typeof given === "function") {
@@ -61,7 +58,7 @@ export function embedderOf(given?: Embedding): Embedder {
 
 const NAMED = 'give it a name: { name: "mine-1", dimensions: 384, embed: async (texts) => vectors }';
 
-/** An embedder of whatever answers for it: what is no vector, or not as long as the others, is an error and no result. */
+/** A checked embedder: a value that is not a vector, or has another length, is an error. */
 export function checked(name: string, declared: number, embed: EmbeddingFunction): Embedder {
   let dimensions = declared;
   return {

@@ -12,10 +12,7 @@ type Engine = {
   }>;
 };
 
-/**
- * The sentence model all-MiniLM-L6-v2 on this machine, from two optional packages: better than the table in English,
- * some hundred times slower, and 50 MB. It is loaded at the first text.
- */
+/** The sentence model all-MiniLM-L6-v2 from two optional packages (50 MB): better in English, but slower. */
 export async function localEmbedding(): Promise<Embedder> {
   const { createEmbedder } = (await load(ENGINE)) as Engine;
   const { default: model } = (await load(WEIGHTS)) as { readonly default: unknown };

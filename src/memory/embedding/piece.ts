@@ -3,10 +3,7 @@ import { table } from "./table.js";
 /** A longer word is cut: nobody writes it, and to search it would take the square of its length. */
 export const LONGEST_WORD = 64;
 
-/**
- * The pieces of a text that the table may have vectors for: words as a whole where it knows them, else the longest
- * piece it knows from the left, then the next with "##" before it. A word with a letter it does not know is "[UNK]".
- */
+/** The pieces of a text in the table: known words, else the longest known prefixes ("##" marks the next). */
 export function wordPieces(text: string): readonly string[] {
   return runsOf(normalised(text)).flatMap(piecesOf);
 }
@@ -37,12 +34,9 @@ function pieceAt(word: string, from: number, to: number): string {
   return from === 0 ? word.slice(0, to) : `##${word.slice(from, to)}`;
 }
 
-/**
- * A text as the embedding reads it. Everything here goes by fixed ranges of characters and never by what the running
- * Node knows of Unicode: the tables of two versions differ, and the vectors would with them.
- */
+/** A text as the embedding reads it, by fixed ranges of characters: Unicode tables differ between Nodes. */
 
-/** So many UTF-16 units of a text are read; what comes after them changes nothing. */
+/** Only this many UTF-16 units of a text are read. */
 export const LONGEST_TEXT = 32_768;
 
 export type Script =
@@ -96,7 +90,7 @@ export function runsOf(text: string): readonly Run[] {
   return runs;
 }
 
-/** The ranges of each script, in hex; what lies in none is spaced. */
+/** The ranges of each script, in hex; characters outside all of them are spaced. */
 const SCRIPTS: { readonly [script in Exclude<Script, "spaced"> | "gap"]: string } = {
   mark: "21-2f 3a-40 5b-60 7b-7e a1-a9 ab-b1 b4-b4 b6-b8 bb-bb bf-bf d7-d7 f7-f7 2010-2027 2030-205e 3001-3004 3008-303f 30fb-30fb fe10-fe6f",
   han: "3005-3007 3040-30fa 30fc-30ff 31f0-31ff 3400-4dbf 4e00-9fff f900-faff 20000-3ffff",

@@ -184,10 +184,7 @@ const LENGTHS: { readonly [script: string]: readonly (readonly [number, number])
 /** Each run of characters goes to so many dimensions: the more, the less do two of them look alike by accident. */
 const SPREAD = 4;
 
-/**
- * Adds the character n-grams of a word to a sum: what the table does not know is still like itself, its inflections
- * and its compounds. Whole numbers decide where, so that it is the same everywhere.
- */
+/** Adds the character n-grams of a word to a sum, so inflections of unknown words stay similar. */
 export function addGrams(sum: Float64Array, script: Script, text: string, weight: number): void {
   const framed = script === "spaced" ? `<${text.slice(0, LONGEST)}>` : text.slice(0, LONGEST);
   for (const [length, each] of LENGTHS[script] ?? [])
@@ -220,10 +217,7 @@ function addGram(sum: Float64Array, text: string, from: number, length: number, 
 /** Goes up whenever a text may get another vector: an index of other vectors is then built again. */
 const VERSION = 1;
 
-/**
- * The embedding of the package `@openrath/embedding`: no key, no network. Every word has one vector, and a
- * text is their sum, so it knows what is spoken of and not what is said about it.
- */
+/** The embedding of the package `@openrath/embedding`: a sum of word vectors, without key or network. */
 export function staticEmbedding(): Embedder {
   return {
     name: `openrath-static-${VERSION}`,

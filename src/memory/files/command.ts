@@ -157,9 +157,8 @@ async function rename({ old_path: old, new_path: fresh }: Of<"rename">, folder: 
   for (const [place, file] of files.entries()) {
     const path = paths[place] as string;
     const { memory, text } = file;
-    const known = there.find((one) => one.path === path);
     const held =
-      known === undefined &&
+      there.find((one) => one.path === path) === undefined &&
       (await folder.write(path, text, {
         key: `to ${memory.id}`,
         because: memory.version,

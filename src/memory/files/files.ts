@@ -25,8 +25,8 @@ const CHECKS: Checks<MemoryFilesOptions> = {
 const EXAMPLE = 'memoryFiles(notes, { name: "memory" })';
 
 /**
- * A memory space as files under `/memories`, with the commands of Anthropic's memory tool (`memory_20250818`). Each file
- * is a memory with its path as the subject; each change is a fact of the space, with the turn as its evidence.
+ * A memory space as files under `/memories`, with the commands of Anthropic's memory tool
+ * (`memory_20250818`). Each file is a memory, each change a fact of the space.
  *
  * ```ts
  * const helper = agent({ name: "helper", model, tools: [memoryFiles(notes)] });

@@ -79,10 +79,7 @@ export class Folder {
     const { importance } = more;
     const { status } = await this.#space.write(
       {
-        ...holding(this.#fits(path, text), {
-          file: path,
-          ...defined({ from: more.from }),
-        }),
+        ...holding(this.#fits(path, text), { file: path, ...defined({ from: more.from }) }),
         because: this.#because(more.because),
         source: "reflection",
         by: agentOf(this.#context.session),

@@ -9,10 +9,7 @@ const LONGEST_NAME = 128;
 // Control characters, what turns the direction of writing, and what is not there to the eye: two paths that look the same.
 const ODD = /[\ufffd\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Cn}]/u;
 
-/**
- * The path of a file or folder under `/memories`, in the one way that it is written. What leads out of there, or may do so
- * for somebody who reads it differently, is refused and not repaired.
- */
+/** The canonical path of a file or folder under `/memories`. A path that may lead out is refused. */
 export function pathOf(given: unknown): string {
   if (typeof given !== "string") throw refused(String(given), "it is not a text");
   if (given.length > LONGEST) throw refused(given, `it has more than ${LONGEST} characters`);
@@ -46,9 +43,7 @@ export function pathInside(given: unknown, deed: string): string {
     "path",
     `Error: Cannot ${deed} the ${ROOT} directory itself`,
     `a path under ${ROOT}/`,
-    {
-      path,
-    },
+    { path },
   );
 }
 

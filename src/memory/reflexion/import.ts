@@ -41,8 +41,8 @@ const KNOWN = optionNames<ImportTrialsOptions>()("source text at agent");
 const EXAMPLE = 'importTrials(space, trials, { source: "trials.json", text })';
 
 /**
- * Recorded trials as sessions, one for each task, with the outcome of every trial as a `validation-report`, and their
- * reflections as memories that cite it. A reflection on a trial that passed is refused before anything is written.
+ * Imports trials as sessions, one for each task, with each outcome as a `validation-report` and each
+ * reflection as a memory that cites it. A reflection on a passed trial is refused first.
  */
 export async function importTrials(
   space: Space,

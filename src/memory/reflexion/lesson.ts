@@ -10,7 +10,6 @@ import type { Source } from "../source.js";
 import type { Space } from "../space.js";
 import { PassedTrialError } from "./trial.js";
 
-/** The sources of reflections on trials. */
 export const LESSONS: readonly Source[] = ["failed-attempt", "reflection"];
 /** As long as a subject may be, with room for what tells long ones apart. */
 const LONGEST_KEY = 400;

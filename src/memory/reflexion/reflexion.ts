@@ -1,10 +1,9 @@
 import type { Module } from "../../runtime/index.js";
 import type { FactId, Json, Principal, Session } from "../../session/index.js";
 import { clip, defined, showValue } from "../../util/index.js";
+import type { Check, Checks, Rebuilds, StepResult } from "../../workflow/index.js";
 import {
   anything,
-  type Check,
-  type Checks,
   called,
   checkOptions,
   createModule,
@@ -12,14 +11,12 @@ import {
   isModule,
   joined,
   optional,
-  type Rebuilds,
   rebuild,
   refusing,
   requireCount,
   requireModule,
   requireName,
   requireOptions,
-  type StepResult,
 } from "../../workflow/index.js";
 import { oneOf, requireMemory, requireRoom } from "../checks.js";
 import type { MemorySpace } from "../memory.js";
@@ -76,7 +73,6 @@ export type Lesson = {
 const LESSON: readonly string[] = ["text", "of", "by"] satisfies (keyof Lesson)[];
 const EXAMPLE = 'reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes })';
 
-/** The option must be a module or a function. */
 function moduleOr(example: string): Check {
   return (value, option, refuse) => {
     if (!isModule(value)) functionLike(example)(value, option, refuse);
@@ -99,9 +95,9 @@ const CHECKS: Checks<ReflexionOptions> = {
 };
 
 /**
- * Reflexion with a memory: each trial is on a branch of its own, is validated, and when it failed a reflection on it is kept,
- * with that validation as its evidence. The newest reflections on the task are recalled before the next trial, also in later
- * sessions. It ends at the first trial that passes; when none passes the last one goes on, after a `budget-stop`.
+ * Reflexion with a memory: each trial is validated on a branch of its own, and a failed one leaves a
+ * reflection that cites the validation and is recalled before the next trial, also in later sessions. Ends at
+ * the first pass, or after the last trial with a `budget-stop`.
  *
  * ```ts
  * const learner = reflexion("learner", { attempt: coder, validate: tests, reflect: critic, memory: notes, trials: 3 });
@@ -187,11 +183,7 @@ export function reflexion(name: string, options: ReflexionOptions): Reflexion {
       source,
       by,
       subject: lesson.task ?? taskOf(report),
-      meta: {
-        reflexion: name,
-        ...defined({ trial }),
-        ...(kept !== whole && { characters: whole.length }),
-      },
+      meta: { reflexion: name, ...defined({ trial }), ...(kept !== whole && { characters: whole.length }) },
     });
   }
 

@@ -1,8 +1,8 @@
+import { answerOf, endOf } from "../../agent/index.js";
 import { BudgetError, CancelledError, failureOf, type Module } from "../../runtime/index.js";
 import { diff, type FactId, type FactOf, type Json, type Session } from "../../session/index.js";
 import { called, enter, isModule, restAt, wrong } from "../../workflow/index.js";
 import { MemoryRefusedError } from "../error.js";
-import { answerOf, endOf } from "../stream/asking.js";
 
 /** The verdict of a rule on an attempt. */
 export type Verdict = boolean | { readonly passed: boolean; readonly score?: number; readonly detail?: Json };

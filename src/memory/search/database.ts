@@ -33,10 +33,7 @@ export function fileOf(folder: string, space: string): string {
   return join(folder, `${shown}-${sum}.sqlite`);
 }
 
-/**
- * Two connections to an index: one that writes, and one that reads what was there before, until the writing is done.
- * In memory, where there is only one, both are the same.
- */
+/** Two connections to an index: a writer, and a reader of the state before. In memory both are the same. */
 export type Connections = { readonly path: string; readonly write: Connection; readonly read: Connection };
 
 /** Opens an index, or makes it anew where it is not one of ours, not of this version, or damaged. */
@@ -131,10 +128,7 @@ function begin(connection: Connection, space: string): void {
   connection.run("INSERT INTO state VALUES (1, ?, NULL, ?, 0, '')", space.toWellFormed(), randomUUID());
 }
 
-/**
- * Asked on the connection that makes the tables: after a check, a connection whose tables another one makes anew is never
- * closed by SQLite, and keeps its files open.
- */
+/** Asked on the connection that makes the tables: SQLite would not close another one after a check. */
 function isSound({ write }: Connections, space: string): boolean {
   if (!write.hasFormat(APPLICATION, FORMAT)) return false;
   if (write.get("SELECT space FROM state")?.space !== space.toWellFormed()) return false;

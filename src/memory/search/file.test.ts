@@ -100,7 +100,7 @@ describe("the file of an index", () => {
     for (const file of files) expect(file).toMatch(/^[A-Za-z0-9._-]{1,90}\.sqlite$/);
   });
 
-  it("[S8] a text is told once, whoever asks, and other embedders have vectors of their own", async () => {
+  it("[S8] a text is embedded once for all readers, and other embedders have vectors of their own", async () => {
     const [place, store] = [folder(), await openStore("memory:")];
     const head = await saved(store, writeAll(emptySpace(), NOTES.slice(0, 50)));
     const used = async (embedder: ReturnType<typeof hashingEmbedder>): Promise<unknown> => {

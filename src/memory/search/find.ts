@@ -44,10 +44,7 @@ const LOOKS = 8_000;
 
 type Candidate = { readonly place: number; readonly words: readonly string[] };
 
-/**
- * The live memories that answer a question, best first; equal ones by their ids. Everything that a score is made of is
- * a function of the question and of the live memories.
- */
+/** The live memories that answer a question, best first, then by id. Scores depend on nothing else. */
 export function hitsIn(
   connection: Connection,
   live: Live,
@@ -131,9 +128,8 @@ const FEW = 1_000;
 const FIRST = 400;
 
 /**
- * The places of a mask that have words of a question, the best first, by bm25; equal ones by their ids. Full text search
- * has only the live memories in it, so this depends on nothing else. Common words are left out where rarer ones are there:
- * they would cost much and tell little.
+ * The places of a mask with words of a question, by bm25, then by id. Full text search holds only live
+ * memories. Common words are left out where rarer ones exist.
  */
 export function* byWords(
   connection: Connection,
@@ -215,10 +211,7 @@ export function weighed(connection: Connection, query: string, live: number): re
   return words.sort((one, other) => one.found - other.found || (one.word < other.word ? -1 : 1));
 }
 
-/**
- * The share of a question that a text answers by its words, from 0 to 1, by their weights. A
- * word that stands in a short text, or more than once, counts in full.
- */
+/** The share (0 to 1) of a question's words that a text has, weighted; repeated words count in full. */
 export function shareOf(asked: readonly AskedWord[], words: readonly string[]): number {
   const times = new Map<string, number>();
   for (const { word } of asked) times.set(word, 0);

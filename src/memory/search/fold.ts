@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Fact, FactId } from "../../session/index.js";
 import type { SqliteRow, SqliteValue } from "../../store/index.js";
-import type { Connection } from "../derived-file.js";
+import { bytesOf, type Connection, keyOf } from "../derived-file.js";
 import { foldMemory, type Memory, type SpaceFact, type Status, settled } from "../state.js";
 import { sketchOf } from "./similar.js";
 import { wordsOf } from "./tokens.js";
@@ -63,8 +63,7 @@ function keep(
   if (before === undefined) {
     const sql = `INSERT INTO memory (depth, id, ${names.join(", ")}) SELECT depth, id, ${names.map(() => "?").join(", ")}
       FROM fact WHERE id = ?`;
-    const row = connection.run(sql, ...values, bytes);
-    index(connection, id, row, undefined, memory, digest);
+    index(connection, id, connection.run(sql, ...values, bytes), undefined, memory, digest);
   } else {
     const sql = `UPDATE memory SET ${names.map((name) => `${name} = ?`).join(", ")},
       depth = coalesce((SELECT depth FROM fact WHERE id = memory.id), depth) WHERE row = ?`;
@@ -85,7 +84,7 @@ function index(
   const wasLive = before?.status === "live";
   const isLive = memory?.status === "live";
   if (wasLive && isLive && digest !== null && isSame(before.digest as Uint8Array, digest)) return;
-  const tag = tagOf(id);
+  const tag = keyOf(id);
   if (wasLive) {
     const words = connection.get("SELECT list FROM words WHERE rowid = ?", row)?.list as string;
     connection.run("DELETE FROM words WHERE rowid = ?", row);
@@ -99,11 +98,6 @@ function index(
     connection.run("INSERT OR IGNORE INTO sketch VALUES (?, ?, ?)", key, tag, row);
 }
 
-/** A number by which the memories of one key are in the same order in every index. */
-function tagOf(id: FactId): number {
-  return Number.parseInt(id.slice(0, 12), 16);
-}
-
 /** Of a text, what its vector is known by. */
 export function textDigest(text: string): Uint8Array {
   return createHash("sha256")
@@ -114,11 +108,6 @@ export function textDigest(text: string): Uint8Array {
 
 function isSame(one: Uint8Array, other: Uint8Array): boolean {
   return Buffer.compare(one, other) === 0;
-}
-
-/** An id as it is kept: half as long, and in the same order. */
-export function bytesOf(id: FactId): Uint8Array {
-  return Buffer.from(id, "hex");
 }
 
 export function idOf(bytes: unknown): FactId {

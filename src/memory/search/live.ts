@@ -9,10 +9,7 @@ import { Neighbours } from "./nearest.js";
 export const LIVE_COLUMNS =
   "m.row, m.id, m.status, m.scope, m.source, m.trust, m.by, m.at, m.expires, m.subject, m.digest, v.value";
 
-/**
- * The live memories of an index, held in memory as columns: what they are filtered by, and their vectors. A memory has a
- * place in them; when it goes, the last one takes its place. Nothing that is answered depends on places.
- */
+/** The live memories of an index as columns: filters and vectors. Places are reused; no answer shows them. */
 export class Live {
   readonly #places = new Map<number, number>();
   readonly ids: FactId[] = [];

@@ -35,6 +35,6 @@ describe("the log of an index", () => {
     // The first write makes the tables anew, with the check of the file behind it.
     await space.write({ text: "Order 1 is late.", because: [said], source: "reflection", by: "agent:clerk" });
     await store.close();
-    await vi.waitFor(() => expect(held()).toEqual([]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(held()).toEqual([]), { timeout: 240_000 });
   });
 });

@@ -161,10 +161,7 @@ export class Neighbours {
 /** Characters of a text that its vector is of. Of more, none would be clearer. */
 export const MEANT_CHARACTERS = 8_192;
 
-/**
- * A vector in whole numbers from -127 to 127, the largest of them the largest: what is computed from it is the same to the
- * bit on every machine. A vector of zeros, or with numbers that are not finite, is all zeros and like nothing.
- */
+/** A vector as whole numbers (-127 to 127), so results are equal on every machine. Invalid ones are zeros. */
 export function quantised(vector: Float32Array): Int8Array {
   let largest = 0;
   for (const value of vector) {

@@ -3,10 +3,7 @@ import { COMMON } from "./tokens.js";
 /** How many words stand for a text. Texts that share most of their words share one of these nearly always. */
 const KEYS = 4;
 
-/**
- * A sketch of a set of words: the smallest of their hashes, for some hashes. How likely two sets have one of these in
- * common is how much of the words they share, so texts that are alike are found by looking up few numbers.
- */
+/** A sketch of a set of words: the smallest of each of many hashes. Similar sets share some. */
 export function sketchOf(words: Iterable<string>): number[] {
   const every = new Set(words);
   const telling = [...every].filter((word) => !COMMON.has(word));
@@ -57,10 +54,7 @@ const LISTED = 20;
 /** A text that is kept, and those that were left out because they are like it. */
 type Kept<Value> = { readonly value: Value; readonly others: Value[] };
 
-/**
- * Keeps the texts that say something new; the best must come first. Of texts with the same words one is kept, and of
- * texts that differ in a name or a number the first three, so thousands of near-duplicates take the place of three.
- */
+/** Drops near-duplicates, best first: one per set of words, three that differ in a name or a number. */
 export function deduplicator<Value>({ exact = false }: { readonly exact?: boolean } = {}): {
   readonly kept: readonly Kept<Value>[];
   readonly add: (value: Value, words: readonly string[]) => void;

@@ -35,9 +35,8 @@ const ATTEMPTS = 20;
 const PAGE = 500;
 
 /**
- * The index of one memory space: what it holds as of one id of it, and what of that answers a question. It is derived
- * from the facts in the store and from nothing else, so it may be deleted at any time; where its file is damaged, of
- * another version or cannot be written, it is made anew or held in memory.
+ * The index of one memory space as of one id. It is derived from the facts in the store: it may be deleted,
+ * and is rebuilt or kept in memory when its file is damaged, outdated or not writable.
  */
 export class SpaceIndex {
   readonly #path: string;
@@ -75,10 +74,7 @@ export class SpaceIndex {
     }
   }
 
-  /**
-   * Brings it to an id of the space, whichever way it has to go for that. Others of this process get turns meanwhile; what
-   * is read meanwhile is read as of before, where the index is a file.
-   */
+  /** Brings it to an id of the space. Meanwhile an index in a file is read as of before. */
   sync(store: Store, head: FactId, options: SyncOptions = {}): Promise<void> {
     const work = this.#last.then(() => this.#sync(store, head, options));
     this.#last = work.catch(() => {});

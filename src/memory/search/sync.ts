@@ -1,20 +1,11 @@
 import { setImmediate as turn } from "node:timers/promises";
-import {
-  type Digest,
-  digestOf,
-  type Fact,
-  type FactId,
-  factTypes,
-  type Json,
-  parentsOf,
-  readFact,
-  refsOf,
-} from "../../session/index.js";
+import type { Digest, Fact, FactId, Json } from "../../session/index.js";
+import { digestOf, factTypes, parentsOf, readFact, refsOf } from "../../session/index.js";
 import type { Line, Store } from "../../store/index.js";
-import { type Connection, patiently } from "../derived-file.js";
+import { bytesOf, type Connection, patiently } from "../derived-file.js";
 import { MEMORY_FACTS, memoriesOf, undoneBy } from "../state.js";
 import { type Connections, emptied, LOG_PAGES, stateOf } from "./database.js";
-import { bytesOf, factIn, foldAgain, idOf } from "./fold.js";
+import { factIn, foldAgain, idOf } from "./fold.js";
 
 export type SyncOptions = {
   /** The progress: facts read, then texts embedded; the total when it is known. */
@@ -32,9 +23,9 @@ const LONG = 2_000;
 const CHUNK = 32;
 
 /**
- * Brings an index to an id of the space in one transaction, so a reader finds it before or after, also when the process dies
- * in between, and of two processes that want the same the second finds it done. The index only grows: where its own id is
- * not in the past of the new one, or content came or was erased, it is made anew. Says whether it had to forget content.
+ * Brings an index to an id of the space in one transaction, safe against crashes and other processes. It only
+ * grows; when its own id is not an ancestor, or content came or was erased, it is rebuilt. Says whether it
+ * had to forget content.
  */
 export async function bring(
   { write, path }: Connections,

@@ -57,8 +57,7 @@ function scanned(text: string, most: number, singles: boolean): string[] {
 /** A word; of an identifier the whole, its parts, and every two parts that stand together. */
 function addWord(chunk: string, found: string[]): void {
   const parts: string[] = [];
-  const pieces = chunk.split(/[._\-/\\:@]+/u);
-  for (const piece of pieces) {
+  for (const piece of chunk.split(/[._\-/\\:@]+/u)) {
     const humps = piece.split(HUMP);
     if (humps.length > 1 && humps.length <= 8) {
       parts.push(folded(piece));
@@ -100,10 +99,7 @@ function addTriples(run: readonly string[], found: string[]): void {
     found.push(`${run[at - 2]}${run[at - 1]}${run[at]}`);
 }
 
-/**
- * Words that say little about what a text or a question is about, in languages that have such words, as `wordsOf` gives
- * them. Only how much they count depends on this list: a text of nothing else is still found.
- */
+/** Words that say little, as `wordsOf` gives them. They only weigh less: a text of nothing else is found. */
 export const COMMON: ReadonlySet<string> = new Set(
   [
     "a about after all also am an and ani anyth ar as at be been befor but by can could did do doe for from get ha had have he her hi",
@@ -150,10 +146,7 @@ function replacements(...lines: readonly string[]): readonly (readonly [string, 
   );
 }
 
-/**
- * An English word without its endings, after Porter (1980), so that "releases" finds "released". Words of other languages
- * lose an ending now and then too: the same one wherever they stand, so they are still found.
- */
+/** An English word without its endings, after Porter (1980). Other languages lose some consistently too. */
 export function stemOf(word: string): string {
   if (word.length < 3) return word;
   let stem = plural(word);

@@ -11,10 +11,7 @@ import type { SyncOptions } from "./sync.js";
 /** Texts that an embedder is given at once. */
 const BATCH = 32;
 
-/**
- * Tells the meaning of the live memories that have no vector yet, and keeps it by the text that it is of. No lock is held while
- * an embedder works, which may be far away.
- */
+/** Embeds the live memories without a vector, and keeps it by text. No lock is held meanwhile. */
 export async function fillVectors(
   { write, read }: Connections,
   live: Live,
@@ -26,8 +23,7 @@ export async function fillVectors(
   while (live.lacking.size > 0) {
     signal?.throwIfAborted();
     let batch = [...head(live.lacking, BATCH)].map(([row, digest]) => {
-      const place = live.placeOf(row) as number;
-      const text = memoryFrom(read, live.ids[place] as string)?.text ?? "";
+      const text = memoryFrom(read, live.ids[live.placeOf(row) as number] as string)?.text ?? "";
       // Not the text that is meant: another process has moved the file, and this row is loaded again with it.
       if (Buffer.compare(textDigest(text), digest) !== 0) live.lacking.delete(row);
       return { row, digest, text: text.slice(0, MEANT_CHARACTERS).toWellFormed() };

@@ -1,4 +1,4 @@
-import { textOf, transcriptFor } from "../../agent/model/index.js";
+import { answerOf } from "../../agent/index.js";
 import type { Module } from "../../runtime/index.js";
 import type { Json, Principal, Session } from "../../session/index.js";
 import { parseJson } from "../../util/index.js";
@@ -19,10 +19,7 @@ type Question<Input> = {
   readonly words: string;
 };
 
-/**
- * Asks somebody beside the conversation: a module works on a branch, whose words are evidence and no part of what is said
- * here. Throws a `StepError` when there is no answer to be had.
- */
+/** Asks a module on a branch, whose words are evidence and not conversation. May throw a `StepError`. */
 export async function ask<Input>(
   session: Session,
   { name, whom, input, words }: Question<Input>,
@@ -47,28 +44,6 @@ export function askedOf(whom: Somebody<never>): Principal {
   return isModule(whom) ? `agent:${whom.name}` : "agent";
 }
 
-/**
- * The answer of a module since a session: its output if it has one, else its last message. Where a limit ended its work
- * there is no answer.
- */
-export function answerOf(module: Module, session: Session, since: Session): Json | undefined {
-  if (endOf(session).type === "budget-stop") return undefined;
-  const { output } = module as { readonly output?: (session: Session) => Json | undefined };
-  const structured = typeof output === "function" ? output(session) : undefined;
-  if (structured !== undefined) return structured;
-  const said = transcriptFor({ since: since.id }, session).findLast(
-    (message) => message.role === "assistant" && textOf(message.content) !== "",
-  );
-  return said?.role === "assistant" ? textOf(said.content) : undefined;
-}
-
-/** The last fact of what a module did, before it was left. */
-export function endOf(session: Session): Session["fact"] {
-  let end = session;
-  while (end.fact.type === "module-exit" && end.soleParent !== undefined) end = end.soleParent;
-  return end.fact;
-}
-
 /** The JSON in an answer: itself, or what stands in a text of it, also between fences. */
 export function jsonIn(answer: Json): Json | undefined {
   if (typeof answer !== "string") return answer;
@@ -83,8 +58,8 @@ type Insight = { readonly text: string; readonly because: readonly number[] };
 type Insights = { readonly kept: readonly Insight[]; readonly dropped: number };
 
 /**
- * The thoughts in an answer: a list of `{ text, because: [1, 3] }`, or lines such as `1. She likes it (because of 1, 3)`.
- * One that names nothing, or a number that no statement has, is dropped: nobody could look it up.
+ * The thoughts in an answer: a list of `{ text, because: [1, 3] }`, or lines such as `1. She likes it
+ * (because of 1, 3)`. One without a valid number is dropped.
  */
 export function insightsIn(answer: Json, statements: number, most: number): Insights {
   const all = listedIn(answer) ?? (typeof answer === "string" ? writtenIn(answer) : []);

@@ -1,11 +1,5 @@
-import {
-  BeyondHorizonError,
-  type FactId,
-  type FactOf,
-  type Json,
-  type Session,
-  type View,
-} from "../../session/index.js";
+import type { FactId, FactOf, Json, Session, View } from "../../session/index.js";
+import { BeyondHorizonError } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import type { Memory } from "../state.js";
 
@@ -47,10 +41,7 @@ export type Access = { readonly at: string; readonly step?: number };
 
 type Accesses = ReadonlyMap<string, ReadonlyMap<FactId, Access>>;
 
-/**
- * The memories that a session has read of each space, and when. It is asked of the session that reads: its past is its own, so that a
- * fork has a past of its own too, and the same question from the same id always has the same answer.
- */
+/** The memories that a session has read of each space, and when; a fork has its own. */
 const accessView: View<Accesses> = {
   start: new Map(),
   step(state, fact) {

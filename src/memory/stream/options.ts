@@ -1,14 +1,7 @@
 import type { FactId } from "../../session/index.js";
 import { defined, showValue } from "../../util/index.js";
-import {
-  type Check,
-  type Checks,
-  checkOptions,
-  isModule,
-  optional,
-  refusing,
-  requireCount,
-} from "../../workflow/index.js";
+import type { Check, Checks } from "../../workflow/index.js";
+import { checkOptions, isModule, optional, refusing, requireCount } from "../../workflow/index.js";
 import {
   countUpTo,
   listOf,
@@ -64,11 +57,7 @@ export type StreamRecallOptions = {
 };
 
 /** How much each of the three counts. */
-export type Weights = {
-  readonly recency: number;
-  readonly relevance: number;
-  readonly importance: number;
-};
+export type Weights = { readonly recency: number; readonly relevance: number; readonly importance: number };
 
 /** How the memories of a stream are scored, and which of them are recalled. */
 export type Profile = {
@@ -105,9 +94,9 @@ const PAPER: Profile = {
 };
 
 /**
- * The scoring of the paper on generative agents; of its published code, which gives the oldest the highest recency; and of the
- * later genagents, whose importance goes to 100. The paper gives no limit (as many as fit), so its limit is that of the code;
- * genagents never reflects by itself, so its threshold is that of the others on its own scale.
+ * The scorings of the paper on generative agents; of its code, where the oldest has the highest recency; and
+ * of genagents, with importance to 100. The paper has no limit, so it takes the code's; genagents never
+ * reflects by itself.
  */
 export const PROFILES: { readonly [name in ProfileName]: Profile } = Object.freeze({
   paper: PAPER,

@@ -59,17 +59,11 @@ export async function reflectOn(
 ): Promise<StepResult<Reflected>> {
   const { memory, retrieve, asking, questions: finder, threshold, most, recent } = given;
   const since = lastThought(session, memory.name);
-  const looked = await gatheredIn(memory).call(session, {
-    scope: asking.scope,
-    ...defined({ since }),
-  });
+  const looked = await gatheredIn(memory).call(session, { scope: asking.scope, ...defined({ since }) });
   const { sum, newest } = looked.value as { readonly sum: number; readonly newest: FactId | null };
   const due = newest !== null && (force || sum >= threshold);
   if (!due)
-    return {
-      session: looked.session,
-      value: { due, gathered: sum, questions: [], written: [], dropped: 0 },
-    };
+    return { session: looked.session, value: { due, gathered: sum, questions: [], written: [], dropped: 0 } };
   const read = await retrieve(looked.session, { ...untouched(asking), query: "", newest: recent });
   const statements = read.value.map(({ text }) => text);
   const asked = await ask(read.session, {

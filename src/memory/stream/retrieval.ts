@@ -5,13 +5,8 @@ import { defined } from "../../util/index.js";
 import { type StepContext, type StepResult, step } from "../../workflow/index.js";
 import { refusing } from "../error.js";
 import type { MemorySpace } from "../memory.js";
-import {
-  isSameReading,
-  type Recollection,
-  recollectionsIn,
-  recollectionsOf,
-  recordReading,
-} from "../reading.js";
+import type { Recollection } from "../reading.js";
+import { isSameReading, recollectionsIn, recollectionsOf, recordReading } from "../reading.js";
 import type { Scope } from "../scope.js";
 import type { Found } from "../search/space-index.js";
 import { shownOf } from "../shown.js";
@@ -56,8 +51,7 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
       const view = asking.asOf === undefined ? space : await space.at(asking.asOf);
       const { memories, head } = await listed(view, asking);
       const now = hostServices(request).time();
-      const accesses = accessesOf(request, memory.name);
-      const given = { asking, now, accesses, signal };
+      const given = { asking, now, accesses: accessesOf(request, memory.name), signal };
       const found = (await chosenFrom(memories, view, given)).map(asFound);
       const { characters, show, query } = asking;
       const newest = memories.reduce((most, one, place) => Math.max(most, stepIn(one, place)), 0);
@@ -77,13 +71,9 @@ export function retrieveFrom(memory: MemorySpace): Retrieve {
   };
 }
 
-/**
- * Reads a stream again as a session did, as of then: the same space, the same time, and what the session had read of it by
- * then. Says what is found, and whether it is what the record says.
- */
+/** Reads a stream again as of a recorded reading, and says whether the record has the same result. */
 export async function retrieveAgain(memory: MemorySpace, store: Store, read: FactId) {
-  const session = await store.load(read);
-  const { fact, parents } = session;
+  const { fact, parents } = await store.load(read);
   const use = `read the stream of "${memory.name}" again as ${read.slice(0, 12)} did`;
   const settings = fact.type === "memory-read" ? (fact.settings as Settings) : undefined;
   if (fact.type !== "memory-read" || fact.space !== memory.name || settings?.stream === undefined)

@@ -21,9 +21,8 @@ export type Scored = Candidate & {
 };
 
 /**
- * The best of some memories, that were given as they were written: the sum of recency, relevance and importance, each
- * spread from 0 to 1 over all of them, by their weights. Of equals, the one that was written first; where ranks
- * count, the one that was read longest ago.
+ * The best by the weighted sum of recency, relevance and importance, each scaled to 0 to 1. Of equals, the
+ * one written first; by ranks, the one read longest ago.
  */
 export function best(
   candidates: readonly Candidate[],
@@ -93,10 +92,7 @@ const BATCH = 256;
 /** The vectors of each embedder by text, the least recently used first. */
 const cache = new WeakMap<Embedder, Map<string, Float32Array>>();
 
-/**
- * How near texts are to a question: the cosine of their vectors, in whole precision. The index keeps vectors that are rounded,
- * which is enough to find the nearest; here small differences are spread from 0 to 1 and decide.
- */
+/** The cosine of texts and a question in full precision: rounded vectors would blur small differences. */
 export async function nearness(
   embedder: Embedder,
   question: string,

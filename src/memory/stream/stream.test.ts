@@ -170,7 +170,7 @@ describe("a stream", () => {
     expect(values[0]?.map(({ parts }) => parts.recency)[1]).toBe(1);
   });
 
-  it("[G5] writes what was observed with its importance, whoever says it", async () => {
+  it("[G5] writes any author's observation with its importance", async () => {
     const store = await storeOf();
     const rath = rathOf({ store });
     const asked: string[] = [];

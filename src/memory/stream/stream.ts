@@ -8,14 +8,8 @@ import type { Recollection } from "../reading.js";
 import type { Found } from "../search/space-index.js";
 import { ask, ratingIn } from "./asking.js";
 import { withStreamMeta } from "./kind.js";
-import {
-  askingOf,
-  type MemoryStreamOptions,
-  type Profile,
-  questionOf,
-  type StreamRecallOptions,
-  streamOf,
-} from "./options.js";
+import type { MemoryStreamOptions, Profile, StreamRecallOptions } from "./options.js";
+import { askingOf, questionOf, streamOf } from "./options.js";
 import { type Reflected, reflectOn } from "./reflecting.js";
 import { retrieveAgain, retrieveFrom } from "./retrieval.js";
 
@@ -24,10 +18,7 @@ export type Observation = Draft & {
   readonly step?: number;
 };
 
-/**
- * A space as a stream of memories. A recall returns memories that are recent, important and relevant at once; the rest is
- * as in any space.
- */
+/** A space as a stream: a recall returns memories that are recent, important and relevant at once. */
 export interface MemoryStream extends Omit<MemorySpace, "recall"> {
   readonly profile: Profile;
   recall(
@@ -47,8 +38,8 @@ export interface MemoryStream extends Omit<MemorySpace, "recall"> {
 }
 
 /**
- * The memory stream of generative agents on a memory space: observations with their importance, recall by recency, importance
- * and relevance, and thoughts about them that cite what they rest on.
+ * The memory stream of generative agents: observations with importance, recall, and reflections that cite
+ * their evidence.
  *
  * ```ts
  * const stream = memoryStream({ memory: notes, importance: rater, reflection: { questions: asker, insights: thinker } });

@@ -22,7 +22,7 @@ export type Block = Required<Pick<BlockOptions, "label" | "value" | "limit" | "r
 
 /** The subjects of blocks begin with this. */
 export const CORE = "core/";
-/** All blocks stand in every prompt: more would be no core. */
+/** All blocks stand in every prompt, so their number is limited. */
 const MOST_BLOCKS = 32;
 const MOST_CHARACTERS = 100_000;
 const LIMIT = 2_000;

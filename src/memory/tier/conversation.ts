@@ -1,21 +1,14 @@
 import { within } from "../../agent/index.js";
 import { textOf } from "../../agent/model/index.js";
 import { type Tool, type ToolContext, tool } from "../../agent/tool/index.js";
-import {
-  BeyondHorizonError,
-  type Content,
-  type FactId,
-  type Json,
-  readFact,
-  type Session,
-  Withheld,
-} from "../../session/index.js";
+import type { Content, FactId, Json, Session } from "../../session/index.js";
+import { BeyondHorizonError, readFact, Withheld } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames, showValue } from "../../util/index.js";
 import { type Refuse, requireCount, requireOptions } from "../../workflow/index.js";
 import { askedOf, wordsOf } from "../search/tokens.js";
 
-/** The other sessions of the store that belong to whoever asks. */
+/** The other sessions of the store that belong to the caller. */
 export type Conversations = {
   /** The names of sessions that may be searched begin with this: "ada/". */
   readonly under: string;
@@ -49,10 +42,7 @@ export function conversationsOf(given: unknown, refuse: Refuse): Conversations |
   return Object.freeze({ under, most });
 }
 
-/**
- * The tool by which a model looks for what was said before: in the session itself, also where that is out of view, and in
- * other sessions whose names were given. An agent that works as a tool finds its own task only.
- */
+/** A tool that searches the conversation, also out of view, and other named sessions. */
 export function conversationSearch(conversations: Conversations | undefined): Tool {
   return tool({
     name: "conversation_search",
@@ -81,8 +71,7 @@ export function conversationSearch(conversations: Conversations | undefined): To
     run: async (input, context) => {
       const asked = input as Asked;
       const room: Room = { facts: FACTS, characters: CHARACTERS, whole: true };
-      const said = await allSaid(context, room, conversations);
-      const found = ranked(said, asked);
+      const found = ranked(await allSaid(context, room, conversations), asked);
       const { limit = LIMIT, page = 0 } = asked;
       const from = page * limit;
       return {
@@ -117,13 +106,12 @@ async function allSaid(
   for (const { name, id } of await newestUnder(kept, conversations)) {
     signal.throwIfAborted();
     if (known.has(id)) continue;
-    const other = await kept.load(id, { horizon: HORIZON });
-    said.push(...saidIn(other, room, { known, name }));
+    said.push(...saidIn(await kept.load(id, { horizon: HORIZON }), room, { known, name }));
   }
   return said;
 }
 
-/** The sessions that went on last, of those whose names begin so. Memory spaces are no conversations. */
+/** The newest sessions whose names begin so, without memory spaces. */
 async function newestUnder(store: Store, { under, most = SESSIONS }: Conversations) {
   const names = (await store.names({ under })).filter(({ name }) => !name.startsWith("memory/"));
   const dated: { name: string; id: FactId; at: string }[] = [];
@@ -174,14 +162,7 @@ function timeOf(given: string | undefined, end: -1 | 1): number {
 }
 
 function told({ fact, at, role, by, text, session }: Said, query: string): Json {
-  return {
-    fact: fact.slice(0, 16),
-    at,
-    role,
-    by,
-    ...defined({ session }),
-    text: excerpt(text, query),
-  };
+  return { fact: fact.slice(0, 16), at, role, by, ...defined({ session }), text: excerpt(text, query) };
 }
 
 /** The part of a text around the first word that was asked for. */
@@ -212,14 +193,14 @@ export type Said = {
 };
 export type Speaker = "user" | "assistant" | "tool";
 
-/** What is looked at in all: facts, and characters of texts. */
+/** The limits of the search: facts, and characters of texts. */
 export type Room = { facts: number; characters: number; whole: boolean };
 
 const SEARCHES: ReadonlySet<string> = new Set(["tool:conversation_search", "tool:archival_memory_search"]);
 /** Characters of one message that are looked at. */
 const LONGEST = 20_000;
 
-/** What was said on the way to a session, the newest first, as far as there is room; up to `since`, if that is given. */
+/** The messages on the way to a session, newest first, within the room, up to `since`. */
 export function saidIn(
   session: Session,
   room: Room,
@@ -274,7 +255,7 @@ function saidBy({ fact, id }: Session, name: string | undefined): Said | undefin
     case "model-reply":
       return of("assistant", textIn(fact.content));
     case "tool-result":
-      // What was found before is found where it was said.
+      // The results of earlier searches are found at their source.
       return SEARCHES.has(fact.by) ? undefined : of("tool", jsonText(fact.output));
     default:
       return undefined;

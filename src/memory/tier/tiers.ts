@@ -4,18 +4,17 @@ import { hostServices, type Module } from "../../runtime/index.js";
 import { canonical, type FactOf, type Json, type Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
+import type { Rebuilds, StepContext } from "../../workflow/index.js";
 import {
   called,
   createModule,
   enter,
   optional,
-  type Rebuilds,
   rebuild,
   refusing,
   requireModule,
   requireName,
   requireOptions,
-  type StepContext,
   step,
   unchangeable,
 } from "../../workflow/index.js";
@@ -46,7 +45,7 @@ export interface Tiers {
   readonly tools: readonly Tool[];
   /** Puts the core before the model, for the turn that is under way. Through the door, and on the record. */
   show(session: Session): Promise<Session>;
-  /** What the blocks say now, for whoever is in no run. */
+  /** The blocks as they are now, for programs outside a run. */
   read(store: Store): Promise<CoreState>;
 }
 
@@ -75,7 +74,7 @@ export function tieredMemory(options: TierOptions): Tiers {
     async (_: Json, context: StepContext) => {
       const { request } = context;
       const space = memory.open(await context.store());
-      // What the program says of its blocks is the input of this step: it is the evidence for their first words.
+      // The program's text for its blocks is the input of this step: the evidence for their first words.
       await alone(space, () => seedCore(space, blocks, scope, { session: request, because: [request.id] }));
       const core = await readCore(space, blocks, scope);
       const before = askedLast(request);
