@@ -88,7 +88,7 @@ describe("the answer of a session that gathers", () => {
 });
 
 describe("which memory was read at this step", () => {
-  it("[Q2] a later reading takes the place of one before, and whoever begins in the middle was told nothing before", async () => {
+  it("[Q2] a later reading takes the place of one before; an agent that begins in the middle was told nothing before", async () => {
     const store = await openStore("memory:");
     const read = (shown: string) =>
       ({

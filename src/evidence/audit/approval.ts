@@ -3,13 +3,13 @@ import { type FactId, factTypes, typeOf } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
-import { type Said, tellAsk } from "./call.js";
+import { type Said, tellAsk, tellUse } from "./call.js";
 import { requireOptions } from "./error.js";
 import type { Reader } from "./reader.js";
 import { short, were } from "./words.js";
 
 export type ApprovalsOptions = {
-  /** How many questions are told, oldest first. Default 100. */
+  /** How many questions, and how many uses of standing approvals, are told, oldest first. Default 100. */
   readonly limit?: number;
 };
 
@@ -23,13 +23,14 @@ type Asked = {
 const KNOWN = optionNames<ApprovalsOptions>()("limit");
 
 /**
- * Who approved what, and what exactly they were shown: every question with its digest held against what was shown, every
- * agreement, change, rejection and take-over, and what nobody answered.
+ * Approvals: every question with the digest of its text checked, every answer, unanswered questions, and
+ * every call under a standing approval.
  */
 export async function whoApproved(
   store: Store,
   ref: string,
   options: ApprovalsOptions = {},
+  stretch?: string,
 ): Promise<Answer> {
   requireOptions(options, KNOWN, "ask who approved what");
   const { limit = 100 } = options;
@@ -37,22 +38,32 @@ export async function whoApproved(
   const { reader } = telling;
   const head = await store.resolve(ref);
   const asked = new Map<FactId, Asked>();
+  const uses: Said<"approval-use">[] = [];
   let more = 0;
+  let moreUses = 0;
   for await (const found of approvalFacts(reader, head)) {
     const { id, fact } = found;
     if (fact.type === "approval-ask") {
       if (asked.size < limit) asked.set(id, { ask: { id, fact }, gives: [] });
       else more += 1;
+    } else if (fact.type === "approval-use") {
+      if (uses.length < limit) uses.push({ id, fact });
+      else moreUses += 1;
     } else if (fact.type === "approval-give") asked.get(fact.of)?.gives.push({ id, fact });
     else if (fact.type === "wait-cancel") {
       const one = asked.get(fact.of);
       if (one !== undefined) one.cancel = { id, fact };
     }
   }
-  const run = await recordedRun(store, head);
-  if (asked.size === 0) telling.claim`${[head]} Nobody was asked to approve anything up to ${short(head)}.`;
+  // Looked for on the whole way back, so only where an answer may lie beside the record.
+  const isOpen = [...asked.values()].some(({ gives, cancel }) => gives.length === 0 && cancel === undefined);
+  const run = isOpen ? await recordedRun(store, head) : undefined;
+  if (asked.size === 0 && stretch === undefined)
+    telling.claim`${[head]} Nobody was asked to approve anything up to ${short(head)}.`;
   for (const one of asked.values()) await tellAsked(telling, one, run);
+  for (const use of uses) await tellUse(telling, use);
   telling.left(more, "more question", `${were(more)} asked and not told here.`);
+  telling.left(moreUses, "more use", `of standing approvals ${were(moreUses)} recorded and not told here.`);
   return telling.done({ questions: asked.size + more });
 }
 
@@ -86,7 +97,7 @@ async function answerTo(reader: Reader, ask: Said<"approval-ask">, run: Run | un
     : undefined;
 }
 
-const TYPES: ReadonlySet<string> = factTypes("approval-ask approval-give wait-cancel");
+const TYPES: ReadonlySet<string> = factTypes("approval-ask approval-give approval-use wait-cancel");
 
 async function* approvalFacts(reader: Reader, head: FactId): AsyncGenerator<Recorded> {
   for await (const lines of reader.store.lines(head))

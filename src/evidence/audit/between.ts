@@ -27,7 +27,12 @@ const DULL: ReadonlySet<string> = factTypes(
 const KNOWN = optionNames<BetweenOptions>()("from to limit all now");
 
 /** The facts between two times, both included, in the order of the clock. The record is read as a stream, however long it is. */
-export async function whatHappened(store: Store, ref: string, options: BetweenOptions = {}): Promise<Answer> {
+export async function whatHappened(
+  store: Store,
+  ref: string,
+  options: BetweenOptions = {},
+  stretch?: string,
+): Promise<Answer> {
   requireOptions(options, KNOWN, "ask what happened");
   const { from, to, limit = 100, all = false, now = Date.now() } = options;
   const first = from === undefined ? Number.NEGATIVE_INFINITY : timeOf(from, "that it begins at", now);
@@ -37,10 +42,7 @@ export async function whatHappened(store: Store, ref: string, options: BetweenOp
       "question-refused",
       `The time ends before it begins: ${from} to ${to}.`,
       "turn them round",
-      {
-        from: from ?? null,
-        to: to ?? null,
-      },
+      { from: from ?? null, to: to ?? null },
     );
   const telling = await Telling.open(
     store,
@@ -62,7 +64,9 @@ export async function whatHappened(store: Store, ref: string, options: BetweenOp
       else kept.add({ time, id, line });
     }
   const total = kept.count + dull;
-  if (total === 0) telling.claim`${[head]} Nothing that ${short(head)} knows of happened in that time.`;
+  if (stretch !== undefined)
+    telling.claim`${[head]} ${many(total, "fact")} of ${stretch} of ${short(head)} ${total === 1 ? "is" : "are"} from that time.`;
+  else if (total === 0) telling.claim`${[head]} Nothing that ${short(head)} knows of happened in that time.`;
   else
     telling.claim`${[head]} ${many(total, "fact")} of ${short(head)} ${total === 1 ? "is" : "are"} from that time.`;
   for (const { id, line } of kept.values) {

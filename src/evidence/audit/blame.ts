@@ -1,14 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { changedLines, entryAt, linesOf, namesOf, type Trees } from "../../sandbox/index.js";
-import {
-  BeyondHorizonError,
-  type Digest,
-  type FactId,
-  goesOnFrom,
-  RathError,
-  type Session,
-  type TreeEntry,
-} from "../../session/index.js";
+import { changedLines, entryAt, linesOf, namesOf, type Trees, takenParents } from "../../sandbox/index.js";
+import type { Digest, FactId, Session, TreeEntry } from "../../session/index.js";
+import { BeyondHorizonError, RathError } from "../../session/index.js";
 import { defined, firstLine } from "../../util/index.js";
 
 /** Where a line of a file comes from. */
@@ -34,13 +27,9 @@ type Trail = {
 
 type File = Extract<TreeEntry, { readonly kind: "file" | "parts" }>;
 
-/**
- * Which fact wrote each line of a file, followed through every step of the session: through merges of files to the side
- * that brought the line.
- */
+/** The fact that wrote each line of a file, followed through merges to the side that brought it. */
 export async function blame(session: Session, trees: Trees, path: string): Promise<Blame | undefined> {
-  const wanted = namesOf(path).join("/");
-  const files = new Files(trees, wanted);
+  const files = new Files(trees, namesOf(path).join("/"));
   const end = await files.lines(session.files.tree);
   if (end === undefined) return undefined;
   const facts = new Map<number, FactId>();
@@ -95,7 +84,7 @@ async function step({ node: from, lines }: Trail, files: Files, facts: Map<numbe
 
 /** A session before this one that has the file as it is here: nothing happened to it in between. */
 async function sameBefore(node: Session, files: Files, now: File | undefined): Promise<Session | undefined> {
-  for (const parent of taken(node)) {
+  for (const parent of takenParents(node)) {
     if (parent.files.tree === node.files.tree) return parent;
     const before = await files.entry(parent.files.tree);
     if (before?.digest === now?.digest && before?.kind === now?.kind) return parent;
@@ -103,18 +92,10 @@ async function sameBefore(node: Session, files: Files, now: File | undefined): P
   return undefined;
 }
 
-/** The parents whose files a session goes on with, the likeliest first. */
-function taken(node: Session): readonly Session[] {
-  const { fact, parents } = node;
-  if (fact.type === "branch-merge" && fact.adopt === "both") return parents;
-  const on = goesOnFrom(node);
-  return on === undefined ? [] : [on];
-}
-
 /** The sessions whose files a change was made from: of a merge of files, both sides. */
 function sourcesOf(node: Session): readonly Session[] {
   const { fact } = node;
-  const before = taken(node);
+  const before = takenParents(node);
   if (fact.type !== "workspace-merge") return before;
   const theirs = sideWith(node, fact.theirs);
   return theirs === undefined ? before : [...before, theirs];

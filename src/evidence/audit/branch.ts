@@ -1,13 +1,5 @@
-import {
-  type Adopt,
-  adoptedSide,
-  BeyondHorizonError,
-  diff,
-  type FactId,
-  type FactOf,
-  goesOnFrom,
-  type Session,
-} from "../../session/index.js";
+import type { Adopt, FactId, FactOf, Session } from "../../session/index.js";
+import { adoptedSide, BeyondHorizonError, diff, goesOnFrom } from "../../session/index.js";
 import { NotFoundError, type Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
@@ -24,10 +16,7 @@ export type WhichBranchOptions = {
 
 const KNOWN = optionNames<WhichBranchOptions>()("message horizon");
 
-/**
- * Which branch produced an answer: the model call, the fork that its branch began with, the merges that adopted it, and what
- * was rejected beside it, and why.
- */
+/** The branch that produced an answer: model call, fork, adopting merges, and rejected siblings. */
 export async function whichBranch(
   store: Store,
   ref: string,

@@ -1,13 +1,5 @@
-import {
-  canonical,
-  digestOf,
-  type Fact,
-  type FactId,
-  type FactOf,
-  parentsOf,
-  typeOf,
-  Withheld,
-} from "../../session/index.js";
+import type { Fact, FactId, FactOf } from "../../session/index.js";
+import { canonical, digestOf, parentsOf, typeOf, Withheld } from "../../session/index.js";
 import { lineBefore, type Recorded } from "../../store/index.js";
 import type { Telling } from "./answer.js";
 import type { Reader } from "./reader.js";
@@ -23,6 +15,7 @@ async function decidedAbout(reader: Reader, call: FactId, outcome: FactId) {
   const decisions: Said<"policy-decide">[] = [];
   const asks: Said<"approval-ask">[] = [];
   const gives: Said<"approval-give">[] = [];
+  const uses: Said<"approval-use">[] = [];
   const met = new Set([outcome]);
   for (const id of met) {
     if (met.size > ABOUT) break;
@@ -34,6 +27,7 @@ async function decidedAbout(reader: Reader, call: FactId, outcome: FactId) {
       if (fact.type === "policy-decide" && fact.of === call) decisions.push({ id, fact });
       else if (fact.type === "approval-ask" && fact.of === call) asks.push({ id, fact });
       else if (fact.type === "approval-give") gives.push({ id, fact });
+      else if (fact.type === "approval-use" && fact.of === call) uses.push({ id, fact });
     }
     for (const parent of parentsOf(line)) met.add(parent);
   }
@@ -42,6 +36,7 @@ async function decidedAbout(reader: Reader, call: FactId, outcome: FactId) {
     decisions: decisions.reverse(),
     asks: asks.reverse(),
     gives: gives.reverse().filter(({ fact }) => asked.has(fact.of)),
+    uses: uses.reverse(),
   };
 }
 
@@ -57,7 +52,7 @@ export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): P
   const { name, input } = call.fact as { readonly name?: string; readonly input?: unknown };
   telling.claim`${[call.id]} The call ${short(call.id)} did it: ${call.fact.by} called ${telling.plain(name ?? call.fact.type)}${input === undefined ? "" : ` with ${telling.plain(input, 200)}`}.`;
   await tellWanted(telling, call);
-  const { decisions, asks, gives } = await decidedAbout(reader, call.id, outcome);
+  const { decisions, asks, gives, uses } = await decidedAbout(reader, call.id, outcome);
   for (const { id, fact: decided } of decisions)
     telling.claim`${[id, call.id]} ${policiesOf(decided)} decided: ${decided.verdict}${rulesOf(decided)}${Array.isArray(decided.for) ? `, on behalf of ${row(decided.for)}` : ""}${telling.because(decided.why)}.`;
   for (const ask of asks)
@@ -66,7 +61,8 @@ export async function tellCall(telling: Telling, fact: Fact, outcome: FactId): P
       ask,
       gives.filter(({ fact: give }) => give.of === ask.id),
     );
-  if (decisions.length === 0 && asks.length === 0)
+  for (const use of uses) await tellUse(telling, use);
+  if (decisions.length === 0 && asks.length === 0 && uses.length === 0)
     telling.gap`The record has no decision of a policy and no approval about the call ${short(call.id)}.`;
 }
 
@@ -89,6 +85,26 @@ export function tellAsk(
   for (const give of gives) tellGive(telling, id, digest, give);
 }
 
+/** Says which standing approval a call relied on, who gave it and when. Nobody was asked about that call. */
+export async function tellUse(telling: Telling, { id, fact }: Said<"approval-use">): Promise<void> {
+  const { of, approval, from, rule } = fact;
+  const given = await telling.reader.fact(approval);
+  const asked = rule === undefined ? "" : `, in place of asking by the rule ${telling.plain(rule)}`;
+  const use = `The call ${short(of)} relied at ${fact.at} on the standing approval ${short(approval)} of ${from}${asked}`;
+  if (given?.fact.type !== "approval-give") {
+    telling.claim`${[id, of]} ${use}.`;
+    telling.gap`The standing approval ${short(approval)} is not in this store.`;
+    return;
+  }
+  const { at, by, always, why } = given.fact;
+  telling.claim`${[id, approval, of]} ${use}, which ${by} gave at ${at}${laterText(" for", always)}${telling.because(why)}.`;
+}
+
+function laterText(before: string, always: FactOf<"approval-give">["always"]): string {
+  const calls = always === "tool" ? "call of the tool" : "call with these arguments";
+  return always === undefined ? "" : `${before} every later ${calls} in this session`;
+}
+
 function tellGive(telling: Telling, ask: FactId, digest: string, { id, fact }: Said<"approval-give">): void {
   const why = telling.because(fact.why);
   const same = fact.digest === digest ? ", naming the digest of what was shown" : "";
@@ -100,7 +116,7 @@ function tellGive(telling: Telling, ask: FactId, digest: string, { id, fact }: S
         : fact.edit === undefined
           ? "agreed to exactly that"
           : `agreed to ${telling.quoted(fact.edit, 300)} in place of it`;
-  telling.claim`${[id, ask]} ${fact.by} ${verb} at ${fact.at}${same}${why}.`;
+  telling.claim`${[id, ask]} ${fact.by} ${verb}${laterText(", and to", fact.always)} at ${fact.at}${same}${why}.`;
   if (same === "")
     telling.gap`The answer ${short(id)} names another digest than what was shown: it counts for nothing.`;
 }

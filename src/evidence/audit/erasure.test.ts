@@ -305,7 +305,7 @@ describe("erasing content of some sessions", () => {
     }
   });
 
-  it("[E9] what no name leads to is counted, and said not to have been searched", async () => {
+  it("[E9] sessions without a name are counted, and said not to have been searched", async () => {
     const store = await openStore("memory:");
     await store.save(Session.start(text), { name: "gone" });
     await store.forget("gone");

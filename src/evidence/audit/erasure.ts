@@ -2,11 +2,10 @@ import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { derivedFolderOf } from "../../memory/index.js";
 import { type FactId, isPrincipal, type Principal, RathError, type Session } from "../../session/index.js";
-import type { Checked, Store } from "../../store/index.js";
+import { type Checked, isKeptByRuntime, type Store } from "../../store/index.js";
 import { firstLine, optionNames } from "../../util/index.js";
 import { AuditError, requireOptions } from "./error.js";
 import type { Erasable, Found } from "./find.js";
-import { isKeptByRuntime } from "./principal.js";
 import { heldUntil, type Retention, readRetention, retentionFolder } from "./retention.js";
 import { Needle } from "./search.js";
 import { many } from "./words.js";
@@ -77,10 +76,7 @@ export async function floorOf(
 
 const KNOWN = optionNames<EraseContentOptions>()("why by basis about retention now");
 
-/**
- * Erases blobs that were found, session by session, each with a fact that says who, when and why; checks the whole store
- * afterwards. Content younger than the retention floor is refused unless a basis is given, which goes on the record.
- */
+/** Erases blobs session by session, each with a fact (who, when, why), then checks the whole store. */
 export async function eraseContent(
   store: Store,
   found: Found,

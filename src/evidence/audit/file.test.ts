@@ -85,7 +85,7 @@ describe("which call wrote this line", () => {
     expect(whole.claims.length).toBeGreaterThan(0);
   });
 
-  it("[Q8] a list of changed paths that was erased is said, and is no crash", async () => {
+  it("[Q8] tells an erased list of changed paths, and does not crash", async () => {
     const store = await openStore("memory:");
     const trees = new Trees(store);
     const after = await treeWith(trees, "a\n");
@@ -174,7 +174,7 @@ describe("what was there before any call", () => {
 });
 
 describe("a fault of the program", () => {
-  it("[Q13] is no gap of the record, and comes through", async () => {
+  it("[Q13] does not count as a gap of the record, and is thrown", async () => {
     const store = await openStore("memory:");
     const session = Session.start("Go.").append({
       type: "workspace-change",

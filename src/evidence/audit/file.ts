@@ -1,13 +1,6 @@
 import { namesOf, Trees, whoChanged } from "../../sandbox/index.js";
-import {
-  BeyondHorizonError,
-  type Fact,
-  type FactId,
-  type Json,
-  RathError,
-  type Session,
-  Withheld,
-} from "../../session/index.js";
+import type { Fact, FactId, Json, Session } from "../../session/index.js";
+import { BeyondHorizonError, RathError, Withheld } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine, nearestOf, optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";

@@ -1,11 +1,5 @@
-import {
-  type BlobRef,
-  type Digest,
-  type FactId,
-  isContent,
-  isPrincipal,
-  refsOf,
-} from "../../session/index.js";
+import type { BlobRef, Digest, FactId } from "../../session/index.js";
+import { isContent, isPrincipal, refsOf } from "../../session/index.js";
 import { type Store, treesIn } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { AuditError, requireOptions } from "./error.js";

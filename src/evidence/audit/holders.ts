@@ -1,7 +1,6 @@
 import { nameOf, unfinishedRuns } from "../../runtime/index.js";
 import { type Digest, digestsOf, type FactId, parentsOf } from "../../session/index.js";
-import { type Store, treesIn } from "../../store/index.js";
-import { isKeptByRuntime } from "./principal.js";
+import { isKeptByRuntime, type Store, treesIn } from "../../store/index.js";
 import type { FileSearch } from "./search.js";
 
 /** The sessions that lose some content when it is erased. */
@@ -23,10 +22,7 @@ export type Touched = {
 /** The content of a fact and of its past. Most facts hold nothing, and share what the one before them has. */
 type Load = { readonly digests: readonly Digest[]; readonly before: readonly Load[] };
 
-/**
- * Who has these blobs, in the whole store, whatever part of it they were found in: the same bytes are one blob, and sessions
- * that were forked share facts. Every fact is read once, as a stream.
- */
+/** The holders of these blobs in the whole store: equal bytes are one blob, and forks share facts. */
 export async function holdersOf(store: Store, wanted: ReadonlySet<Digest>, files: FileSearch) {
   const names = await store.names();
   const loads = new Map<FactId, Load>();

@@ -1,5 +1,5 @@
 import { influence } from "../../memory/answer/index.js";
-import type { FactId, Json } from "../../session/index.js";
+import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
@@ -52,5 +52,5 @@ export async function ifFalse(store: Store, memory: FactId, options: IfFalseOpti
     telling.gap`${many(more, "more reading, decision, session or memory", "more readings, decisions, sessions and memories")} are counted and not told one by one.`;
   if (reached.unresolved > 0)
     telling.gap`Of ${many(reached.unresolved, "fact")} the content is not here: nobody knows what came of them.`;
-  return telling.done({ totals, counts: reached.counts, spaces: reached.spaces } as unknown as Json);
+  return telling.done({ totals, counts: reached.counts, spaces: reached.spaces });
 }

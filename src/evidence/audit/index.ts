@@ -10,6 +10,7 @@ export { findContent } from "./find.js";
 export { ifFalse } from "./if-false.js";
 export { whichMemory } from "./memory.js";
 export { whatDid } from "./principal.js";
+export { ask, type Question } from "./question.js";
 export { type AuditReport, actReport, PROFILES, type Profile, type Row } from "./report/report.js";
 export { reportMarkdown, reportText } from "./report/text.js";
 export { heldUntil, readRetention, retentionFolder, writeRetention } from "./retention.js";

@@ -3,7 +3,7 @@ import { type FactId, type MemoryHit, RathError } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
-import { type Read, type Reader, readingsOf, turnReadings } from "./reader.js";
+import { type Read, type Reader, readingsOf, TURN, turnReadings } from "./reader.js";
 import { type Step, stepOf, stepWords } from "./step.js";
 import { many, short } from "./words.js";
 
@@ -12,10 +12,7 @@ const HITS = 20;
 /** So many facts behind a memory are told. */
 const GROUNDS = 10;
 
-/**
- * Which memory was read at a step, what was shown of it, and why it existed. Of a model's call these are the readings of its
- * turn; of any other call those that it did.
- */
+/** The memories read at a step, with what was shown and why they existed: a model's turn, or another call. */
 export async function whichMemory(store: Store, ref: string, step: string | number): Promise<Answer> {
   const telling = await Telling.open(store, `Which memory was read at step ${step} of ${ref}?`);
   const { reader } = telling;
@@ -23,11 +20,10 @@ export async function whichMemory(store: Store, ref: string, step: string | numb
   const found = await stepOf(reader, head, step);
   const isModel = found.fact.type === "model-call";
   const before = found.parents[0];
-  const readings = isModel
-    ? before === undefined
-      ? []
-      : await turnReadings(reader, before)
-    : await readingsOf(reader, head, found.id);
+  const turn = isModel && before !== undefined ? await turnReadings(reader, before) : undefined;
+  if (turn?.isCut === true)
+    telling.gap`The turn is long: only its newest ${TURN} facts were looked at for readings.`;
+  const readings = isModel ? (turn?.readings ?? []) : await readingsOf(reader, head, found.id);
   if (readings.length === 0)
     if (isModel)
       telling.claim`${[found.id]} No memory was read in the turn of ${stepWords(found)}: nothing that was remembered stood in its prompt.`;
@@ -49,7 +45,7 @@ async function shownTo(reader: Reader, { fact }: Step, readings: readonly Read[]
   const since = config?.fact.type === "agent-configure" ? config.fact.since : undefined;
   if (since === undefined) return shown;
   // An agent as a tool begins in the middle, and was shown nothing that was recalled before.
-  const before = inForce(await turnReadings(reader, since));
+  const before = inForce((await turnReadings(reader, since)).readings);
   return new Set([...shown].filter((id) => !before.has(id)));
 }
 

@@ -1,14 +1,6 @@
-import {
-  type Fact,
-  type FactId,
-  isPrincipal,
-  type Json,
-  PRINCIPAL_KINDS,
-  type Principal,
-  readFact,
-  typeOf,
-} from "../../session/index.js";
-import type { Store } from "../../store/index.js";
+import type { Fact, FactId, Json, Principal } from "../../session/index.js";
+import { agentIn, isPrincipal, PRINCIPAL_KINDS, readFact, typeOf } from "../../session/index.js";
+import { isKeptByRuntime, type Store } from "../../store/index.js";
 import { isObject, nearestOf, optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
 import { AuditError, requireOptions } from "./error.js";
@@ -38,6 +30,7 @@ export async function whatDid(
   store: Store,
   principal: string,
   options: WhatDidOptions = {},
+  stretch?: string,
 ): Promise<Answer> {
   requireOptions(options, KNOWN, "ask what somebody did");
   const { limit = 100, names } = options;
@@ -56,7 +49,7 @@ export async function whatDid(
     for await (const lines of store.lines(session.id, { without: heads }))
       for (const { id, line } of lines) {
         facts += 1;
-        const by = byOf(line);
+        const by = BY.exec(line)?.[2] ?? readFact(line, undefined).by;
         others.add(by);
         let how: How | undefined;
         if (by === principal) how = "by";
@@ -78,6 +71,7 @@ export async function whatDid(
     telling.gap`This store has no sessions, so nobody did anything in it.`;
     return telling.done();
   }
+  if (deeds.count === 0 && stretch !== undefined) return telling.done();
   if (deeds.count === 0) throw unknownPrincipal(principal, others, facts);
   tellCounts(telling, principal, counts, first, sessions);
   for (const { id, line, how, session } of deeds.values) {
@@ -133,10 +127,6 @@ function howOf(principal: Principal, told: Fact): How | undefined {
   return isObject(edited) && edited.by === principal ? "as" : undefined;
 }
 
-function agentIn(principal: Principal): string | undefined {
-  return principal.startsWith("agent:") ? principal.slice("agent:".length) : undefined;
-}
-
 function isAmong(list: unknown, principal: Principal): boolean {
   return Array.isArray(list) && list.includes(principal);
 }
@@ -145,17 +135,8 @@ function isAmong(list: unknown, principal: Principal): boolean {
 const EDITED_OUTSIDE = /"edited":\{"digest":"[0-9a-f]{64}","size":/;
 const BY = /"fact":\{"type":"[^"\\]*","at":"([^"\\]*)"(?:,"run":"[^"\\]*")?(?:,"seq":\d+)?,"by":"([^"\\]*)"/;
 
-function byOf(line: string): string {
-  return BY.exec(line)?.[2] ?? readFact(line, undefined).by;
-}
-
 function timeIn(line: string): string {
   return BY.exec(line)?.[1] ?? readFact(line, undefined).at;
-}
-
-/** Whether a name is one that a run keeps for itself. */
-export function isKeptByRuntime(name: string): boolean {
-  return /^(?:run|answer)\//.test(name);
 }
 
 /** The names to look in, those that people gave first: a fact is told under the first name that leads to it. */

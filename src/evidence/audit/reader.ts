@@ -1,16 +1,16 @@
 import { beginsTurn } from "../../agent/model/index.js";
+import type { BlobSource, Digest, FactId, FactOf } from "../../session/index.js";
+import { factTypes, parentsOf, readFact, refsOf, typeOf } from "../../session/index.js";
 import {
-  type BlobSource,
-  type Digest,
-  type FactId,
-  type FactOf,
-  factTypes,
-  parentsOf,
-  readFact,
-  refsOf,
-  typeOf,
-} from "../../session/index.js";
-import { type Erasure, lineBefore, type Recorded, type Store } from "../../store/index.js";
+  type Erasure,
+  type Line,
+  lineBefore,
+  type Recorded,
+  type Store,
+  StoreError,
+} from "../../store/index.js";
+
+type FactsPage = Awaited<ReturnType<Store["facts"]>>;
 
 /** How far back the fork that a fact's branch began with is looked for. */
 const BACK = 5_000;
@@ -83,17 +83,21 @@ export class Reader {
 export type Read = { readonly id: FactId; readonly fact: FactOf<"memory-read"> };
 
 /** How many facts of a turn are looked at. */
-const TURN = 10_000;
+export const TURN = 5_000;
 
-/**
- * The readings of the turn that a session is in, oldest first: what a model may have been told of what is remembered. Where
- * branches came together and both go on, ours is the newer one.
- */
-export async function turnReadings(reader: Reader, from: FactId): Promise<readonly Read[]> {
+/** The memory readings of a turn, and whether it has more facts than were looked at. */
+type TurnReadings = { readonly readings: readonly Read[]; readonly isCut: boolean };
+
+/** The memory readings of a session's turn, oldest first. At a merge of both, ours are newer. */
+export async function turnReadings(reader: Reader, from: FactId): Promise<TurnReadings> {
   const found: Read[] = [];
+  // A session that never read a memory need not be walked through.
+  const ever = await reader.store.facts(from, { type: "memory-read", reverse: true, limit: 1 });
+  if (ever.items.length === 0 && ever.next === null) return { readings: found, isCut: false };
   const met = new Set<FactId>();
   const open = [from];
-  for (let id = open.pop(); id !== undefined && met.size < TURN; id = open.pop()) {
+  for (let id = open.pop(); id !== undefined; id = open.pop()) {
+    if (met.size >= TURN) return { readings: found.reverse(), isCut: true };
     const line = met.has(id) ? undefined : await reader.store.line(id);
     if (line === undefined) continue;
     met.add(id);
@@ -113,7 +117,7 @@ export async function turnReadings(reader: Reader, from: FactId): Promise<readon
       if (on !== undefined) open.push(on);
     }
   }
-  return found.reverse();
+  return { readings: found.reverse(), isCut: false };
 }
 
 /** The types that can begin a turn: others need not be read for it. */
@@ -124,14 +128,39 @@ const OUTCOME = /^(?:tool|step)-(?:result|failure)$/;
 /** The readings that a call did, in the history of a session. */
 export async function readingsOf(reader: Reader, head: FactId, call: FactId): Promise<readonly Read[]> {
   const found: Read[] = [];
-  for await (const lines of reader.store.lines(head))
-    for (const { id, line } of lines) {
-      const type = typeOf(line);
-      // Facts of a call stand before its outcome.
-      if (OUTCOME.test(type) && line.includes(`"of":"${call}"`)) return found;
-      if (type !== "memory-read") continue;
-      const { fact } = await reader.read(id, line);
-      if (fact.type === "memory-read" && fact.of === call) found.push({ id, fact });
-    }
+  for await (const { id, line } of linesAfter(reader.store, head, call)) {
+    const type = typeOf(line);
+    // Facts of a call stand before its outcome.
+    if (OUTCOME.test(type) && line.includes(`"of":"${call}"`)) return found;
+    if (type !== "memory-read") continue;
+    const { fact } = await reader.read(id, line);
+    if (fact.type === "memory-read" && fact.of === call) found.push({ id, fact });
+  }
   return found;
+}
+
+/** So many facts after a call are looked at for what is about it. */
+const FOLLOWED = 50_000;
+
+/** The lines after a fact in a history, without those before it; none where the history does not have the fact. */
+export async function* linesAfter(store: Store, head: FactId, fact: FactId): AsyncGenerator<Line> {
+  if ((await placeIn(store, head, fact)) === undefined) return;
+  let after: string | null = fact;
+  for (let read = 0; after !== null && read < FOLLOWED; ) {
+    const page: FactsPage = await store.facts(head, { after, limit: read === 0 ? 100 : 1000 });
+    yield* page.items;
+    read += page.items.length;
+    after = page.next;
+  }
+}
+
+/** How many facts a history has up to one of its facts; undefined where it does not have it. */
+export async function placeIn(store: Store, head: FactId, fact: FactId): Promise<number | undefined> {
+  try {
+    const { items, count } = await store.facts(head, { after: fact, limit: 1 });
+    return items[0]?.index ?? count;
+  } catch (error) {
+    if (error instanceof StoreError) return undefined;
+    throw error;
+  }
 }

@@ -1,15 +1,7 @@
 import { configOf, messagesFor, renderedPrompt } from "../../agent/model/index.js";
-import {
-  type FactId,
-  type FactOf,
-  type Json,
-  type Message,
-  RathError,
-  type Session,
-  transcriptView,
-  Withheld,
-} from "../../session/index.js";
-import { lineBefore, type Store } from "../../store/index.js";
+import type { FactId, FactOf, Message, Session } from "../../session/index.js";
+import { jsonCopy, RathError, transcriptView, Withheld } from "../../session/index.js";
+import { type LoadOptions, lineBefore, type Store } from "../../store/index.js";
 import { firstLine } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
 import { turnReadings } from "./reader.js";
@@ -20,7 +12,12 @@ import { many, row } from "./words.js";
 const MESSAGES = 40;
 
 /** The prompt of a model at a step, as it was rendered, made again from the record and held against its digest. */
-export async function whatModelSaw(store: Store, ref: string, step: string | number): Promise<Answer> {
+export async function whatModelSaw(
+  store: Store,
+  ref: string,
+  step: string | number,
+  options: Pick<LoadOptions, "horizon"> = {},
+): Promise<Answer> {
   const telling = await Telling.open(store, `What did the model see at step ${step} of ${ref}?`);
   const { reader } = telling;
   const found = await stepOf(reader, await store.resolve(ref), step);
@@ -28,13 +25,13 @@ export async function whatModelSaw(store: Store, ref: string, step: string | num
   if (call === undefined) return telling.done();
   const fact = call.fact as FactOf<"model-call">;
   telling.claim`${[call.id]} At ${stepWords(call)} ${fact.by} asked the model ${fact.model} at ${fact.at}.`;
-  const session = await store.load(call.id);
+  const session = await store.load(call.id, options);
   try {
     const { text, digest, messages } = renderedPrompt(session);
     telling.claim`${[call.id, ...(fact.config === undefined ? [] : [fact.config])]} Its prompt, made again from the record, has the SHA-256 ${digest}, which the call recorded: what follows is what was sent.`;
     await tellConfig(telling, fact.config);
     await tellMessages(telling, session);
-    return telling.done({ call: call.id, digest, messages: plainJson(messages), text });
+    return telling.done({ call: call.id, digest, messages: jsonCopy(messages), text });
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
     // Erased or missing content, a rendering of another version, a past that is not loaded: said, not guessed around.
@@ -78,7 +75,7 @@ async function tellMessages(telling: Telling, call: Session): Promise<void> {
   const { settled, open } = before.view(transcriptView);
   for (const { id, message, outcome } of [...settled, ...open])
     sources.set(message, [id.slice(0, 64), ...(outcome === undefined ? [] : [outcome])]);
-  const readings = await turnReadings(telling.reader, before.id);
+  const { readings } = await turnReadings(telling.reader, before.id);
   for (const [place, message] of messages.slice(0, MESSAGES).entries()) {
     const known =
       sources.get(message) ?? readings.filter((one) => isShown(one.fact.shown, message)).map(({ id }) => id);
@@ -124,8 +121,4 @@ async function tellGone(telling: Telling, error: RathError): Promise<void> {
 
 function capital(text: string): string {
   return `${text[0]?.toUpperCase() ?? ""}${text.slice(1)}`;
-}
-
-function plainJson(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
 }

@@ -17,7 +17,7 @@ const FACTS = 12_000;
 const horizon = 5_000;
 
 describe("a session longer than is loaded", () => {
-  it("[Q9] what is streamed is answered whole; what needs the loaded past says where that ends", async () => {
+  it("[Q9] a streamed answer is whole; one that needs the loaded past says where that ends", async () => {
     const store = await openStore("memory:");
     const usage = { input: 1, output: 1 };
     let session = Session.start("Count.", { by: "user:ada", at: "2026-01-01T00:00:00Z" }).fork("long", {

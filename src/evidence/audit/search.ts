@@ -51,10 +51,7 @@ function folded(text: string): string {
 /** A file that is looked for, and where it lies below a tree. */
 type FoundFile = { readonly digest: Digest; readonly size: number; readonly path: string };
 
-type Wanted = {
-  readonly needle: Needle | undefined;
-  isAsked(digest: Digest): boolean;
-};
+type Wanted = { readonly needle: Needle | undefined; isAsked(digest: Digest): boolean };
 
 /** Looks for files below trees. Trees have most of their directories in common: each directory, and each file, is read once. */
 export class FileSearch {

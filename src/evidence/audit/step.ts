@@ -3,7 +3,7 @@ import { lineBefore, NotFoundError, type Recorded, type Store } from "../../stor
 import { type Answer, Telling } from "./answer.js";
 import { tellCall } from "./call.js";
 import { AuditError } from "./error.js";
-import type { Reader } from "./reader.js";
+import { linesAfter, placeIn, type Reader } from "./reader.js";
 
 /** Something was asked of a model, a tool, or the world. Steps are counted in the order of the history, from 1. */
 export type Step = Recorded & {
@@ -17,10 +17,7 @@ function isCall(type: string): boolean {
   return CALLS.has(type);
 }
 
-/**
- * The step of a session by its number, by its id or the beginning of it, or by the id of anything that came of it: a fact
- * that is not a call stands for the call that it is about, else for the last one before it.
- */
+/** The step of a session by number, id (or its beginning), or the id of any fact about it or after it. */
 export async function stepOf(reader: Reader, head: FactId, given: string | number): Promise<Step> {
   // As the log shows it: #7.
   const text = String(given)
@@ -84,7 +81,12 @@ async function numbered(reader: Reader, head: FactId, wanted: number) {
   return { count };
 }
 
+/** A step that is named by its id and lies farther on has no number: counting would read everything before it. */
+const COUNTED = 20_000;
+
 async function numberOf(reader: Reader, head: FactId, wanted: FactId): Promise<number | undefined> {
+  const place = await placeIn(reader.store, head, wanted);
+  if (place === undefined || place > COUNTED) return undefined;
   for await (const { id, number } of callsIn(reader, head)) if (id === wanted) return number;
   return undefined;
 }
@@ -125,16 +127,15 @@ export async function whatStep(store: Store, ref: string, step: string | number)
   const about: Recorded[] = [];
   let more = 0;
   const mark = `"of":"${found.id}"`;
-  search: for await (const lines of store.lines(head))
-    for (const { id, line } of lines) {
-      if (!line.includes(mark) || DECIDED.has(typeOf(line))) continue;
-      const one = await reader.read(id, line);
-      if ((one.fact as { readonly of?: unknown }).of !== found.id) continue;
-      if (about.length < TOLD) about.push(one);
-      else more += 1;
-      // The facts of a call stand before its outcome.
-      if (isOutcome(one.fact)) break search;
-    }
+  for await (const { id, line } of linesAfter(store, head, found.id)) {
+    if (!line.includes(mark) || DECIDED.has(typeOf(line))) continue;
+    const one = await reader.read(id, line);
+    if ((one.fact as { readonly of?: unknown }).of !== found.id) continue;
+    if (about.length < TOLD) about.push(one);
+    else more += 1;
+    // The facts of a call stand before its outcome.
+    if (isOutcome(one.fact)) break;
+  }
   const { fact } = found;
   telling.claim`${[found.id]} ${stepWords(found)[0]?.toUpperCase()}${stepWords(found).slice(1)}: ${fact.by} ${telling.deed(fact, 300)} at ${fact.at}.`;
   const outcome = about.findLast(({ fact: one }) => isOutcome(one));
@@ -149,7 +150,7 @@ export async function whatStep(store: Store, ref: string, step: string | number)
 }
 
 /** Facts that are told with the call itself. */
-const DECIDED: ReadonlySet<string> = factTypes("policy-decide approval-ask effect-start");
+const DECIDED: ReadonlySet<string> = factTypes("policy-decide approval-ask approval-use effect-start");
 
 function isOutcome({ type }: Fact): boolean {
   return /-(?:result|reply|failure)$/.test(type);

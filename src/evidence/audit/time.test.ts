@@ -105,7 +105,7 @@ describe("behind a merge", () => {
 });
 
 describe("what would be lost if this memory were false", () => {
-  it("[Q6] nothing, of a memory that nobody read; and what is none is refused", async () => {
+  it("[Q6] nothing, of a memory that nobody read; refuses an id that is not a memory", async () => {
     const store = await openStore("memory:");
     const start = Session.start("so it is", { by: "user:ada" });
     const written = Session.start().append({
@@ -126,7 +126,7 @@ describe("what would be lost if this memory were false", () => {
 });
 
 describe("erased content", () => {
-  it("[Q8] is in no answer; who erased it and why is", async () => {
+  it("[Q8] is in no answer; its eraser and the reason are", async () => {
     const store = await openStore("memory:");
     const secret = "Ada lives in Harrow Road.";
     const start = Session.start(secret, { inline: 0, by: "user:ada" });

@@ -1,9 +1,6 @@
 import { AuditError } from "./error.js";
 
-/**
- * A time as people write it: an ISO time, a day, "now", or how long ago ("2h", "30m", "7d"). As milliseconds. Where no zone is
- * said it is UTC, for hours as for days: the record is.
- */
+/** A time in milliseconds: ISO, a day, "now", or an age ("2h", "30m", "7d"). Without a zone it is UTC. */
 export function timeOf(given: string, what: string, now: number): number {
   const text = given.trim();
   if (text === "now") return now;

@@ -1,12 +1,5 @@
-import {
-  type Digest,
-  describeFact,
-  type Fact,
-  type Gone,
-  lineOf,
-  shortId,
-  textOf,
-} from "../../session/index.js";
+import type { Digest, Fact, Gone } from "../../session/index.js";
+import { describeFact, lineOf, shortId, textOf } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
 import { amount } from "../../util/index.js";
 

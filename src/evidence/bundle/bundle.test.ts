@@ -172,7 +172,7 @@ it("[B7] it streams", async () => {
   expect(longest).toBeLessThan(300_000);
 });
 
-it("[B8] who signed is told, and whether that key is known", async () => {
+it("[B8] names the signers, and says whether their keys are known", async () => {
   const bytes = Buffer.from((await example()).text);
   const told = async (options: Parameters<typeof verifyFile>[1]): Promise<unknown> =>
     (await verifyFile(bytes, options)).signers;
@@ -228,7 +228,7 @@ it("[B8] a key that has the name and the id of a known one is not that one", asy
   expect((await verifyFile(lines, { keys: { trusted: [theirs] }, signedBy: [mine] })).intact).toBe(false);
 });
 
-it("[B9] what cannot be a bundle is refused or found", async () => {
+it("[B9] a file that cannot be a bundle is refused or found", async () => {
   const store = await openStore("memory:");
   await store.save(Session.start("hi"), { name: "main" });
   const write = (ids: readonly string[], options: object): Promise<string> =>

@@ -11,9 +11,8 @@ export class BundleError extends RathError {
 export const BUNDLE_FORMAT = 1;
 
 /**
- * A bundle is one JSON document in lines: everything that can be foreseen stands exactly so, each section has a line, and so
- * has each line of the record. The digest is that of the seal, and the seal has those of the sections: no byte is left that
- * nothing covers.
+ * A bundle is one JSON document in fixed lines, one for each section and record line. The digest is the
+ * seal's, and the seal has those of the sections, so every byte is covered.
  */
 export const FRAME = {
   first: `{"bundle":${BUNDLE_FORMAT},`,

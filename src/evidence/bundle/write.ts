@@ -15,15 +15,11 @@ export type BundleOptions = {
   readonly view?: Json;
   /** Public keys that its signatures can be checked with. Those of `sign` go along in any case. */
   readonly keys?: readonly PublicKey[];
-  /** The keys that sign it. */
   readonly sign?: readonly SigningKey[];
 };
 const OPTIONS = optionNames<BundleOptions>()("about view keys sign");
 
-/**
- * The bundle of some sessions as pieces of text: their whole record with all blobs, what it is about, a view, keys and a seal that
- * covers every byte. It streams, however long the record is.
- */
+/** The bundle of some sessions, streamed: the record with all blobs, its subject, a view, keys and a seal. */
 export async function* writeBundle(
   store: Store,
   ids: readonly string[],

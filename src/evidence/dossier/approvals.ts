@@ -1,29 +1,10 @@
-import {
-  canonical,
-  digestOf,
-  type FactId,
-  type FactOf,
-  type Json,
-  visible,
-  Withheld,
-} from "../../session/index.js";
+import type { FactId, FactOf, Json } from "../../session/index.js";
+import { canonical, digestOf, visible, Withheld } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
-import {
-  type Anchors,
-  card,
-  column,
-  inline,
-  items,
-  leftOut,
-  line,
-  pairs,
-  type Section,
-  table,
-  told,
-  when,
-} from "./html/words.js";
+import type { Anchors, Section } from "./html/words.js";
+import { card, column, inline, items, leftOut, line, pairs, table, told, when } from "./html/words.js";
 import { type ItemOf, Sample, type Seen, shape, timeOf } from "./item.js";
 import { type Listed, text, type Words } from "./words.js";
 
@@ -50,6 +31,16 @@ export const RULING = shape(
   }),
 );
 
+/** A call that relied on a standing approval: nobody was asked about it. */
+const USE = shape("approval-use", "of approval from rule");
+
+/** `given` is the time at which the standing approval was given, where that stands in the record read. */
+export type StandingUse = ItemOf<typeof USE> & {
+  readonly tool?: string;
+  readonly given?: string;
+  readonly always?: string;
+};
+
 type Draft = { readonly id: FactId; readonly ask: ItemOf<typeof ASK>; readonly answers: Answer[] };
 const ANSWERS = 20;
 
@@ -58,8 +49,11 @@ export class Approvals {
   readonly #words: Words;
   readonly #known = new Map<FactId, Draft>();
   readonly #asks: Sample<Draft>;
+  readonly #standing = new Map<FactId, FactOf<"approval-give">>();
+  readonly #uses: Sample<StandingUse>;
 
   constructor(most: number, words: Words) {
+    this.#uses = new Sample(most);
     this.#words = words;
     this.#asks = new Sample(most, ({ id }) => this.#known.delete(id));
   }
@@ -68,11 +62,27 @@ export class Approvals {
     const { id, fact } = seen;
     if (fact.type === "approval-ask")
       this.#known.set(id, this.#asks.add({ id, ask: ASK.of(seen, this.#words), answers: [] }));
+    else if (fact.type === "approval-use") this.#uses.add(this.#use(seen, fact));
     else if (fact.type === "approval-give") {
+      if (fact.always !== undefined) this.#standing.set(id, fact);
       const draft = this.#known.get(fact.of);
       if (draft !== undefined && draft.answers.length < ANSWERS)
         draft.answers.push(answered(seen, fact, draft.ask.digest, this.#words));
     }
+  }
+
+  #use(seen: Seen, { approval }: FactOf<"approval-use">): StandingUse {
+    const { at, always } = this.#standing.get(approval) ?? {};
+    const use = USE.of(seen, this.#words);
+    return {
+      ...use,
+      facts: [...use.facts, approval],
+      ...defined({ tool: seen.tool, given: at === undefined ? undefined : timeOf(at), always }),
+    };
+  }
+
+  used(): Listed<StandingUse> {
+    return this.#uses.listed();
   }
 
   asked(): Listed<Approval> {
@@ -102,7 +112,7 @@ function answered({ id }: Seen, fact: FactOf<"approval-give">, digest: string, w
     fact: id,
     decision: fact.decision,
     by: fact.by,
-    ...defined({ at: timeOf(fact.at), why, edit, value }),
+    ...defined({ at: timeOf(fact.at), why, edit, value, always: fact.always }),
     covers: fact.digest === digest,
   };
 }
@@ -111,11 +121,12 @@ export const approvalsSection: Section = {
   id: "approvals",
   title: "Approvals",
   heading: "Approvals and policy",
-  total: ({ approvals }) => approvals.total,
-  note: ({ approvals, policies }) =>
-    `${approvals.total.toLocaleString("en")} asked, ${policies.rulings.total.toLocaleString("en")} decided by policy`,
-  body: ({ approvals, policies }, anchors) => [
+  total: ({ approvals, standing }) => approvals.total + standing.total,
+  note: ({ approvals, standing, policies }) =>
+    `${approvals.total.toLocaleString("en")} asked, ${standing.total === 0 ? "" : `${standing.total.toLocaleString("en")} relied on a standing approval, `}${policies.rulings.total.toLocaleString("en")} decided by policy`,
+  body: ({ approvals, standing, policies }, anchors) => [
     ...items(approvals, (approval) => item(approval, anchors)),
+    relied(standing, anchors),
     rulings(policies, anchors),
   ],
 };
@@ -144,11 +155,27 @@ function sound({ sound: is, digest }: Approval): Html {
 }
 
 function given(answer: Answer, anchors: Anchors): Html {
-  return html`<div class="said"><span class="who">${answer.by}</span> ${when(answer.at)} <span class="tag ${answer.decision === "reject" ? "bad" : "good"}">${answer.decision}</span> ${
+  return html`<div class="said"><span class="who">${answer.by}</span> ${when(answer.at)} <span class="tag ${answer.decision === "reject" ? "bad" : "good"}">${answer.decision}</span> ${answer.always !== undefined && html`<span class="tag warn">${alwaysText(answer.always)}</span>`} ${
     answer.covers
       ? html`<span class="small soft">names the same digest: it covers these bytes and no others</span>`
       : html`<span class="tag bad">names another digest: it does not cover this</span>`
   } ${anchors.id(answer.fact)}${told(answer.why, "Why", "plain")}${told(answer.edit, "Agreed to this instead")}${told(answer.value, "Gave this as the outcome")}</div>`;
+}
+
+/** Calls that nobody was asked about, because somebody had approved them for good. */
+function relied(list: Listed<StandingUse>, anchors: Anchors): Html {
+  if (list.total === 0) return html``;
+  const rows = items(
+    list,
+    ({ of, tool, from, approval, given: at, always, rule, at: used, facts }) =>
+      html`<tr><td>${tool ?? ""} ${anchors.id(of)}</td><td>${from}</td><td>${anchors.id(approval)} ${always === undefined ? "" : alwaysText(always)}</td><td class="nowrap">${when(at)}</td><td>${rule ?? ""}</td><td class="nowrap">${when(used)}</td><td>${anchors.id(facts[0] ?? "")}</td></tr>`,
+    leftOut(7),
+  );
+  return html`<p class="label">Calls that relied on a standing approval</p>${table("Calls that relied on a standing approval", ["Call", "Approved by", "Standing approval", "Given", "Rule", "Used", "Fact"].map(column), rows)}`;
+}
+
+function alwaysText(always: string): string {
+  return `always for ${always === "tool" ? "this tool" : "these arguments"}`;
 }
 
 function rulings({ set, rulings: list }: Dossier["policies"], anchors: Anchors): Html {

@@ -1,37 +1,15 @@
-import {
-  adoptedSide,
-  type Cost,
-  costText,
-  costWith,
-  type FactId,
-  type FactOf,
-  factTypes,
-  type Usage,
-} from "../../session/index.js";
+import type { Cost, FactId, FactOf, Usage } from "../../session/index.js";
+import { adoptedSide, costText, costWith, factTypes } from "../../session/index.js";
 import type { Recorded } from "../../store/index.js";
 import { defined, isObject } from "../../util/index.js";
 import type { Dossier } from "./dossier.js";
 import { fateWord } from "./graph.js";
 import { type Html, html } from "./html/html.js";
-import {
-  type Anchors,
-  card,
-  column,
-  count,
-  inline,
-  items,
-  leftOut,
-  line,
-  pairs,
-  type Section,
-  table,
-  told,
-  when,
-} from "./html/words.js";
+import type { Anchors, Section } from "./html/words.js";
+import { card, column, count, inline, items, leftOut, line, pairs, table, told, when } from "./html/words.js";
 import { Sample, type Seen, shape, timeOf } from "./item.js";
 import { type Listed, rounded, text, type Words } from "./words.js";
 
-/** The fate of a branch. */
 export type Fate =
   /** Where the session began. */
   | "trunk"
@@ -77,12 +55,15 @@ type Check = {
   readonly score?: number;
 };
 
+/** A fact that is put on a branch. */
+type Placed = Pick<Recorded, "id" | "fact">;
+
 /** A branch while the record is read. */
 export type BranchDraft = {
   name: string;
   readonly index: number;
   readonly parent: BranchDraft | undefined;
-  readonly begin: Pick<Recorded, "id" | "fact">;
+  readonly begin: Placed;
   readonly elsewhere: boolean;
   tip: FactId;
   until: string;
@@ -110,6 +91,16 @@ export class Branches {
   readonly #place = new Map<FactId, BranchDraft>();
   readonly #runs = new Map<string, FactOf<"run-start">>();
 
+  /** The branches and runs for a file, and back; where single facts are, callers keep themselves. */
+  saved() {
+    return { all: this.all, runs: this.#runs };
+  }
+
+  load({ all, runs }: ReturnType<Branches["saved"]>): void {
+    for (const branch of all) this.all.push(branch);
+    for (const [nonce, run] of runs) this.#runs.set(nonce, run);
+  }
+
   has(id: FactId): boolean {
     return this.#place.has(id);
   }
@@ -130,15 +121,21 @@ export class Branches {
 
   /** Puts a fact on its branch. Parents come before their children. */
   place(recorded: Recorded, elsewhere: boolean): BranchDraft {
-    const { id, parents, fact } = recorded;
-    if (fact.type === "run-start") this.sawRun(fact);
-    const sides = parents.flatMap((parent) => this.#place.get(parent) ?? []);
+    if (recorded.fact.type === "run-start") this.sawRun(recorded.fact);
+    const sides = recorded.parents.flatMap((parent) => this.#place.get(parent) ?? []);
+    const branch = this.placeOn(sides, recorded, elsewhere);
+    this.#place.set(recorded.id, branch);
+    return branch;
+  }
+
+  /** The same of a fact whose parents are on these branches, for callers that keep themselves where facts are. */
+  placeOn(sides: readonly BranchDraft[], recorded: Placed, elsewhere: boolean): BranchDraft {
+    const { id, fact } = recorded;
     const adopted = adoptedSide(fact, sides.length);
     const first = isGathering(fact) ? shared(sides) : (sides[adopted] ?? sides[0]);
     const goesOn =
       first !== undefined && fact.type !== "branch-fork" && !this.#leaves(recorded, first, elsewhere);
     const branch = goesOn ? first : (this.#lineOf(fact, first) ?? this.#begin(recorded, first, elsewhere));
-    this.#place.set(id, branch);
     if (sides.length > 1) this.#decide(recorded, sides, branch, elsewhere);
     branch.length += 1;
     if (!ASIDE.has(fact.type)) branch.tip = id;
@@ -184,7 +181,7 @@ export class Branches {
   }
 
   /** Whether a fact that is not in the session's past goes a way of its own. */
-  #leaves({ fact }: Recorded, first: BranchDraft, elsewhere: boolean): boolean {
+  #leaves({ fact }: Placed, first: BranchDraft, elsewhere: boolean): boolean {
     return elsewhere && !first.elsewhere && !ASIDE.has(fact.type);
   }
 
@@ -214,7 +211,7 @@ export class Branches {
     return times === 0 ? name : `${name} (${times + 1})`;
   }
 
-  #begin({ id, fact }: Recorded, parent: BranchDraft | undefined, elsewhere: boolean): BranchDraft {
+  #begin({ id, fact }: Placed, parent: BranchDraft | undefined, elsewhere: boolean): BranchDraft {
     const name =
       fact.type === "branch-fork" ? fact.name : parent === undefined ? "main" : this.#nameOf(fact, parent);
     const draft: BranchDraft = {
@@ -239,7 +236,7 @@ export class Branches {
     return draft;
   }
 
-  #decide({ id, fact }: Recorded, sides: readonly BranchDraft[], into: BranchDraft, elsewhere: boolean) {
+  #decide({ id, fact }: Placed, sides: readonly BranchDraft[], into: BranchDraft, elsewhere: boolean) {
     for (const side of new Set(sides)) {
       // Events elsewhere do not change the decision here.
       if (elsewhere && !side.elsewhere && side.fate !== undefined) continue;
@@ -276,10 +273,7 @@ function fateOf(fact: Recorded["fact"], isKept: boolean): Fate | undefined {
   return fact.type === "run-end" ? "left" : "returned";
 }
 
-/**
- * A branch as it is told. `elsewhere` is in no past of this session: found because it hangs from one of its facts. Its
- * `cost` is null where a reply does not say what it cost.
- */
+/** A branch as it is shown. `elsewhere` is outside the session's past; an unknown `cost` is null. */
 function shown(draft: BranchDraft, words: Words) {
   const { begin, decided, parent } = draft;
   const why = words.maybe((begin.fact as FactOf<"branch-fork">).why);

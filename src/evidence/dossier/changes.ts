@@ -2,19 +2,8 @@ import { diffTrees, patchOf, type Trees } from "../../sandbox/index.js";
 import { type Digest, type FactId, type FactOf, type PathChange, RathError } from "../../session/index.js";
 import { defined, firstLine, isObject } from "../../util/index.js";
 import { type Html, html } from "./html/html.js";
-import {
-  type Anchors,
-  card,
-  count,
-  gone,
-  inline,
-  items,
-  line,
-  OPEN,
-  type Section,
-  told,
-  when,
-} from "./html/words.js";
+import type { Anchors, Section } from "./html/words.js";
+import { card, count, gone, inline, items, line, OPEN, told, when } from "./html/words.js";
 import { firstOf, itemOf, Sample, type Seen } from "./item.js";
 import type { Item, Listed, Told, Words } from "./words.js";
 
@@ -46,7 +35,6 @@ export type Patch = Awaited<ReturnType<Diffs["patch"]>>;
 /** A change of files whose diff is still to be made. */
 export type ChangeDraft = Omit<Change, "files"> & { readonly paths: readonly PathChange[] };
 
-/** The changes of files. */
 export class Changes {
   readonly #words: Words;
   readonly #sample: Sample<ChangeDraft>;
@@ -158,8 +146,7 @@ export class Diffs {
   /** All that changed between two trees, with the first and the last fact of the files. */
   async patch(from: Digest | null, to: Digest, facts: readonly FactId[]) {
     try {
-      const paths = await diffTrees(this.#trees, from, to);
-      const files = await this.#files(from, to, paths);
+      const files = await this.#files(from, to, await diffTrees(this.#trees, from, to));
       const sum = (count: (file: FileDiff) => number): number =>
         files.items.reduce((total, file) => total + count(file), 0);
       const [added, removed] = [sum((file) => file.added), sum((file) => file.removed)];

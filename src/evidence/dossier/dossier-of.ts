@@ -18,8 +18,7 @@ import { type Listed, Words } from "./words.js";
 const BRANCHES = 20;
 
 /**
- * Everything that a record says about a session, from the record alone: what was asked, what came of it, what was tried,
- * rejected, run, changed, approved, remembered and spent, each with the facts that prove it.
+ * Everything that a record says about a session, each item with the facts that prove it.
  *
  * ```ts
  * const dossier = await dossierOf(store, "issue-7");
@@ -92,6 +91,7 @@ export async function dossierOf(
     patch,
     validations: all.validations.listed(),
     approvals: all.by.approvals.asked(),
+    standing: all.by.approvals.used(),
     policies: { set, rulings },
     memory: { reads, deeds, reasons: await all.by.memories.reasons(store, deeds.items) },
     spending: all.by.spendings.told(settings.most, all.branches.all),

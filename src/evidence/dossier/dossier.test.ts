@@ -70,7 +70,7 @@ describe("what is in a dossier", () => {
     expect(await page(1)).toMatch(/Decided by[\s\S]*Went on in/);
   });
 
-  it("[D1] what people, imports and notes say is told in full", async () => {
+  it("[D1] tells the words of people, imports and notes in full", async () => {
     const store = await openStore("memory:");
     const session = Session.start("Go.")
       .say([{ type: "text", text: "And mind the gap." }], { by: "user:ada" })

@@ -1,5 +1,5 @@
 import type { FactId } from "../../session/index.js";
-import type { Approval, POLICY_SET, RULING } from "./approvals.js";
+import type { Approval, POLICY_SET, RULING, StandingUse } from "./approvals.js";
 import type { Branch, ROUTE } from "./branches.js";
 import type { Change, Patch } from "./changes.js";
 import type { Validation } from "./checks.js";
@@ -19,10 +19,7 @@ import type { Listed } from "./words.js";
 /** The version of this shape, the first thing in every dossier. */
 export const DOSSIER = 1;
 
-/**
- * All that a record says about one session, for people: plain JSON, every item with the facts that prove it. Lists are
- * bounded and say how many there are in all; the record itself, and so the bundle, has everything.
- */
+/** All that a record says about one session, as plain JSON with proving facts. Lists are bounded. */
 export type Dossier = {
   readonly dossier: typeof DOSSIER;
   readonly session: { readonly id: FactId; readonly name?: string; readonly branch: string };
@@ -44,6 +41,8 @@ export type Dossier = {
   readonly patch: Patch | null;
   readonly validations: Listed<Validation>;
   readonly approvals: Listed<Approval>;
+  /** Calls that relied on a standing approval. */
+  readonly standing: Listed<StandingUse>;
   readonly policies: {
     readonly set: Listed<ItemOf<typeof POLICY_SET>>;
     readonly rulings: Listed<ItemOf<typeof RULING>>;

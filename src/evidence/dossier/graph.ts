@@ -243,13 +243,7 @@ function countsOf(row: Draft): Iterable<readonly [string, number]> {
 function shown(row: Draft, places: ReadonlyMap<Draft, number>): Row {
   const { kind, branch, label, tone, facts, first, last, at } = row;
   const from = [...row.from].flatMap((one) => places.get(one) ?? []).sort((one, other) => one - other);
-  return {
-    kind,
-    branch,
-    label: brief(label, 200),
-    ...defined({ tone, facts, first, last, at }),
-    from,
-  };
+  return { kind, branch, label: brief(label, 200), ...defined({ tone, facts, first, last, at }), from };
 }
 
 const HEIGHT = 46;
@@ -278,10 +272,7 @@ export const graphSection: Section = {
   },
 };
 
-/**
- * Which lane each branch is drawn on. A branch has its lane to itself from the row where it leaves another
- * branch, not only from its own first row, until its last line has arrived: two branches are never drawn on one line.
- */
+/** The lane of each branch. It is reserved from where the branch forks to where its last line arrives. */
 export function lanesOf({ rows }: Graph): ReadonlyMap<number, number> {
   const spans = new Map<number, { from: number; until: number }>();
   rows.forEach(({ branch, from }, place) => {

@@ -48,10 +48,7 @@ export type Shape<Type extends FactType, Shown> = {
 };
 export type ItemOf<One> = One extends Shape<FactType, infer Shown> ? Shown : never;
 
-/**
- * Declares a list of the dossier: the type of its facts, the fields that an item takes over ("sandbox spec*": with a star
- * as text of bounded length), and what it says besides.
- */
+/** Declares a list of the dossier: fact types, copied fields (a star bounds a text), and more. */
 export function shape<Type extends FactType, Text extends string, More extends object = object>(
   type: Type,
   fields: Text & (Names<Text> extends Field<Type> ? unknown : never),

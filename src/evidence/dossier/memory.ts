@@ -4,18 +4,8 @@ import type { Store } from "../../store/index.js";
 import { defined, firstLine, isObject } from "../../util/index.js";
 import type { Reader } from "../audit/reader.js";
 import { type Html, html } from "./html/html.js";
-import {
-  type Anchors,
-  card,
-  count,
-  inline,
-  items,
-  line,
-  pairs,
-  type Section,
-  told,
-  when,
-} from "./html/words.js";
+import type { Anchors, Section } from "./html/words.js";
+import { card, count, inline, items, line, pairs, told, when } from "./html/words.js";
 import { firstOf, type ItemOf, itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
 import { brief, type Item, type Listed, rounded, text, type Words } from "./words.js";
 

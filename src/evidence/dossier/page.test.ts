@@ -26,7 +26,7 @@ const NAMED: { readonly [name: string]: string } = {
 };
 
 describe("the page of a dossier", () => {
-  it("[P1] what is put into markup is text, whatever it is", () => {
+  it("[P1] any value put into markup is text", () => {
     expect(html`<p>${'<b x="1">&\'`='}</p>`.text).toBe(
       "<p>&lt;b x&#61;&quot;1&quot;&gt;&amp;&#39;&#96;&#61;</p>",
     );
@@ -91,7 +91,7 @@ describe("the page of a dossier", () => {
     expect(shell(dossierHtml(await dossierOf(store, "turned")))).toBeUndefined();
   });
 
-  it("[P3] what is left out is said, where it is left out", async () => {
+  it("[P3] an omission is told at its place", async () => {
     const store = await openStore("memory:");
     let session = Session.start("Go.");
     for (let place = 0; place < 50; place++) {

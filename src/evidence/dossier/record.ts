@@ -2,18 +2,8 @@ import { isAboutTheRecord } from "../../runtime/index.js";
 import { type Digest, type FactId, refsOf, Withheld } from "../../session/index.js";
 import type { Dossier } from "./dossier.js";
 import { type Html, html } from "./html/html.js";
-import {
-  type Anchors,
-  column,
-  count,
-  items,
-  leftOut,
-  line,
-  type Section,
-  table,
-  told,
-  when,
-} from "./html/words.js";
+import type { Anchors, Section } from "./html/words.js";
+import { column, count, items, leftOut, line, table, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen, shape, timeOf } from "./item.js";
 import { type Item, type Listed, saying, type Told, text, type Words } from "./words.js";
 

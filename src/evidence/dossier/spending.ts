@@ -1,18 +1,8 @@
 import { type Cost, costText, costWith, type FactId } from "../../session/index.js";
 import type { BranchDraft } from "./branches.js";
 import { type Html, html } from "./html/html.js";
-import {
-  bullets,
-  column,
-  inline,
-  items,
-  lasting,
-  leftOut,
-  numbers,
-  type Section,
-  table,
-  when,
-} from "./html/words.js";
+import type { Section } from "./html/words.js";
+import { bullets, column, inline, items, lasting, leftOut, numbers, table, when } from "./html/words.js";
 import { Sample, type Seen, shape } from "./item.js";
 import type { Listed } from "./words.js";
 

@@ -1,6 +1,5 @@
 import { type FactId, parentsOf, typeOf } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
-import { isKeptByRuntime } from "../audit/principal.js";
+import { isKeptByRuntime, type Store } from "../../store/index.js";
 
 /** Facts whose children are looked for one by one; a longer record is looked through by its names alone. */
 const WALKED = 50_000;
@@ -15,9 +14,8 @@ export type Strays = {
 };
 
 /**
- * The branches that hang from a history and were never taken in: a run that was cut off, a what-if, a fork that somebody
- * tried. A dossier that left them out would hide what did not fit. Later runs of others on a session that has no run itself are
- * no part of it: notes that were given to somebody do not tell what came of them.
+ * The branches from a history that were never merged: interrupted runs, what-ifs, tried forks. Without them a
+ * dossier could hide failures. Others' later runs on a session without a run do not count.
  */
 export async function straysOf(
   store: Store,

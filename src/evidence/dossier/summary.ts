@@ -1,12 +1,6 @@
 import { statusOf } from "../../runtime/index.js";
-import {
-  costText,
-  type FactId,
-  goesOnFrom,
-  type Pending,
-  RathError,
-  type Session,
-} from "../../session/index.js";
+import type { FactId, Pending, Session } from "../../session/index.js";
+import { costText, goesOnFrom, RathError } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { reason } from "./branches.js";
 import type { Dossier } from "./dossier.js";

@@ -1,18 +1,8 @@
 import { type FactId, type FactOf, factTypes, Withheld } from "../../session/index.js";
 import { defined, isObject } from "../../util/index.js";
 import { type Html, html } from "./html/html.js";
-import {
-  type Anchors,
-  card,
-  inline,
-  items,
-  lasting,
-  line,
-  pairs,
-  type Section,
-  told,
-  when,
-} from "./html/words.js";
+import type { Anchors, Section } from "./html/words.js";
+import { card, inline, items, lasting, line, pairs, told, when } from "./html/words.js";
 import { itemOf, Sample, type Seen } from "./item.js";
 import { redactedOf } from "./models.js";
 import { failing, type Listed, type Told, text, type Words } from "./words.js";
@@ -197,7 +187,6 @@ function outcomeOf(fact: OutcomeFact, words: Words) {
   };
 }
 
-/** A failure in words. */
 export function errorOf(error: unknown, words: Words): ReturnType<Words["tell"]> {
   return error instanceof Withheld || !isObject(error) ? words.tell(error) : words.tell(failing(error));
 }

@@ -8,9 +8,8 @@ type Pieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 const AT_ONCE = 1 << 20;
 
 /**
- * Writes a file that is there whole or not at all: beside its place, and put there when all of it is on the disk.
- * Nobody can know the name that it has until then, and what has that name already is not opened: a link that somebody
- * laid there would lead to another file.
+ * Writes a file whole or not at all: under a secret name, synced, then moved. An existing name is not opened,
+ * since it may be a planted link.
  */
 export async function writeWhole(path: string, pieces: Pieces) {
   const aside = join(dirname(path), `rath-${randomBytes(12).toString("hex")}.part`);

@@ -1,21 +1,10 @@
-import {
-  type Digest,
-  describeFact,
-  type Fact,
-  type FactId,
-  lineOf,
-  textOf,
-  Withheld,
-} from "../../session/index.js";
+import type { Digest, Fact, FactId } from "../../session/index.js";
+import { describeFact, lineOf, textOf, Withheld } from "../../session/index.js";
 import type { Erasure } from "../../store/index.js";
 import { isObject } from "../../util/index.js";
 
 /** Some of many: the first and the last. `gap` is the place in `items` where those left out would stand. */
-export type Listed<Item> = {
-  readonly items: readonly Item[];
-  readonly total: number;
-  readonly gap?: number;
-};
+export type Listed<Item> = { readonly items: readonly Item[]; readonly total: number; readonly gap?: number };
 
 /** Text of the record, or its beginning; or a note that it is no longer there. */
 export type Told =
@@ -120,7 +109,6 @@ export function brief(value: unknown, most = 160): string {
   return lineOf(textOf(value), most);
 }
 
-/** An error in words. */
 export function failing(error: unknown): string {
   return isObject(error) && !(error instanceof Withheld)
     ? `${brief(error.name)}: ${brief(error.message)}`

@@ -68,7 +68,7 @@ describe("the files of a dossier", () => {
     ).toContain(lost.id);
   });
 
-  it("[F1] what was erased is in neither file, and the bundle still verifies", async () => {
+  it("[F1] erased content is in neither file, and the bundle still verifies", async () => {
     const store = await openStore("memory:");
     const canary = "CANARY-0815";
     const session = Session.start(`It is ${canary}.`, { inline: 0 }).say(`Once more: ${canary}`, {
@@ -149,7 +149,7 @@ describe("the files of a dossier", () => {
     expect(readdirSync(folder).filter((file) => file.endsWith(".part"))).toEqual([]);
   });
 
-  it("[F2] what was not named is replaced only if it is of a dossier", async () => {
+  it("[F2] a file that was not named is replaced only if it is of a dossier", async () => {
     const { store } = await repaired();
     const place = mkdtempSync(join(folder, "mine-"));
     const at = (name: string): string => join(place, name);

@@ -30,8 +30,8 @@ export type WrittenDossier = {
 };
 
 /**
- * Writes a dossier as files: `BASE.html` for people and `BASE.json`, the bundle that proves it. Each is there whole or not
- * at all. A file that `base` does not name to its last letter is replaced only if it is one of a dossier.
+ * Writes `BASE.html` for people and `BASE.json`, the bundle that proves it, each whole or not at all. A file
+ * that `base` does not name exactly is replaced only if it is a dossier's.
  */
 export async function writeDossier(
   store: Store,
@@ -45,7 +45,7 @@ export async function writeDossier(
   for (const file of [bundle, page]) if (file !== undefined && file !== base) await requireOurs(file);
   const dossier = await dossierOf(store, nameOrId, options);
   // The page names the bundle by its digest, so the bundle is written first.
-  const view = dossier as unknown as Json;
+  const view = dossier as Json;
   const pieces = writeBundle(store, headsOf(dossier, memory), { about: aboutOf(dossier), view, keys, sign });
   const bundled = bundle === undefined ? undefined : { file: bundle, ...(await written(bundle, pieces)) };
   if (page === undefined) return { dossier, ...defined({ bundle: bundled }) };

@@ -1,6 +1,6 @@
-import { bytesOf } from "./base64.js";
 import { ProofError } from "./error.js";
 import type { SigningKey } from "./key.js";
+import { bytesOf } from "./key.js";
 import { HASH_BYTES } from "./merkle.js";
 import { type Note, readNote, signNote } from "./note.js";
 

@@ -52,7 +52,12 @@ export function sizeOf(path: string): number {
 
 /** The text of a file, or undefined if it is missing. */
 export function textOf(path: string): string | undefined {
-  return existsSync(path) ? readFileSync(path, "utf8") : undefined;
+  try {
+    return readFileSync(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }
 
 function writeWhole(fd: number, bytes: Uint8Array, place: number): void {

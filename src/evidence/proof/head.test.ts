@@ -68,7 +68,7 @@ it("[H3] a session in the middle of a run is not signed", () => {
   expect(verdictOf(twice.parents[0]?.line ?? "", key)).toBe("good");
 });
 
-it("[H4] what is no good signature is told apart", () => {
+it("[H4] a signature that is not good is told apart", () => {
   const session = Session.start("hi");
   const { line } = signHead(session, key, { by: "user" });
   expect(verdictOf(line)).toBe("unknown");

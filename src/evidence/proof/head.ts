@@ -1,16 +1,9 @@
 import { statusOf } from "../../runtime/index.js";
-import {
-  type FactId,
-  type Principal,
-  parentsOf,
-  readFact,
-  requireSession,
-  type Session,
-} from "../../session/index.js";
+import type { FactId, Principal, Session } from "../../session/index.js";
+import { parentsOf, readFact, requireSession } from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
-import { bytesOf } from "./base64.js";
 import { ProofError, requireOptions } from "./error.js";
-import { type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
+import { bytesOf, type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
 
 export type SignOptions = {
   /** The signer: the person or service that the key belongs to. */
@@ -21,8 +14,8 @@ export type SignOptions = {
 const OPTIONS = optionNames<SignOptions>()("by at");
 
 /**
- * Vouches for a session and its whole history: the session that comes back has a `head-sign` fact more. The signature is
- * over the line of that fact without the signature, so it covers the signed id, the key, the signer and the time.
+ * Signs a session and its whole history with a `head-sign` fact. The signature covers that fact's line
+ * without the signature: id, key, signer and time.
  */
 export function signHead(session: Session, key: SigningKey, options: SignOptions): Session {
   requireSession(session, "sign");

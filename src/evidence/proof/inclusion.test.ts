@@ -73,7 +73,7 @@ it("[I2] any bit of a proof matters, in both forms, and so does the fact", async
   }
 });
 
-it("[I3] an unknown key proves nothing, and what is no proof is refused", async () => {
+it("[I3] an unknown key proves nothing, and a file that is not a proof is refused", async () => {
   const { id, proof } = await proved();
   expect(checkInclusion(proof, id, [])).toMatchObject({
     included: false,

@@ -1,14 +1,14 @@
 import { type FactId, isDigest } from "../../session/index.js";
-import { bytesOf } from "./base64.js";
 import { bodyOf, checkOrigin, readCheckpoint, readSize } from "./checkpoint.js";
 import { ProofError } from "./error.js";
 import type { PublicKey } from "./key.js";
+import { bytesOf } from "./key.js";
 import { HASH_BYTES, leafHash, rootOfPath, same } from "./merkle.js";
 import { type NoteSignature, readSignature, type Signer, signatureLine, signersOf } from "./note.js";
 
 /**
- * What shows that a fact is in a log: where it stands, the hashes beside its way to the root, and who signed the
- * checkpoint. The root is not in it: it follows from the fact and the hashes, and with it the text that was signed.
+ * The proof that a fact is in a log: its place, the hashes to the root, and the checkpoint's signers. The
+ * root follows from these.
  */
 export type InclusionProof = {
   readonly origin: string;

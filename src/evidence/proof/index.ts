@@ -4,6 +4,7 @@ export { type HeadSignature, headSignatureOf, signHead } from "./head.js";
 export { checkInclusion, readProof, writeProof, writeStandardProof } from "./inclusion.js";
 export { PublicKey, readPublicKey, SigningKey } from "./key.js";
 export { KeyRing, type RingKey } from "./key-ring.js";
+export { lockFile } from "./lock.js";
 export { CheckpointLog, type LogState } from "./log.js";
 export type { Signer } from "./note.js";
 export { CheckpointMemory, type Remembered } from "./release.js";

@@ -16,10 +16,7 @@ import { type PublicKey, readPublicKey, SigningKey } from "./key.js";
 /** A key of the ring: one's own, with which one can sign, or one that somebody trusts. */
 export type RingKey = { readonly key: PublicKey; readonly own: boolean; readonly file: string };
 
-/**
- * The keys of a person, in a folder: `NAME.pem` is a private key that nobody else may read, `NAME.pub` its public text,
- * and `trusted/` has the public keys of others.
- */
+/** The keys in a folder: `NAME.pem` (private, owner-only), `NAME.pub`, and `trusted/` for others' keys. */
 export class KeyRing {
   readonly folder: string;
 

@@ -86,7 +86,7 @@ it("[K3] names are free, fit and found", () => {
   expect(ring.signer("grace").name).toBe("grace");
 });
 
-it("[K4] a trusted key counts, and a file that is no key is named", () => {
+it("[K4] a trusted key counts, and a file that is not a key is named", () => {
   const [mine, theirs] = [new KeyRing(join(folder, "four")), SigningKey.make("example.org/team.x")];
   expect(mine.list()).toEqual([]);
   mine.make("ada");
@@ -121,7 +121,7 @@ it("[N1] a note is read back, and any bit of it matters", () => {
   }
 });
 
-it("[N2] what is no note is a typed error", () => {
+it("[N2] a file that is not a note is a typed error", () => {
   const note = signNote("text\n", SigningKey.make("ada"));
   for (const bad of [
     undefined,

@@ -1,13 +1,5 @@
-import {
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  hash,
-  type KeyObject,
-  sign,
-  verify,
-} from "node:crypto";
-import { bytesOf } from "./base64.js";
+import type { KeyObject } from "node:crypto";
+import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, sign, verify } from "node:crypto";
 import { keyRefused } from "./error.js";
 
 /** The algorithm byte before a public key, in its text and in its id: Ed25519. */
@@ -141,4 +133,11 @@ function checkName(name: string): void {
 function shown(value: unknown): string {
   const text = JSON.stringify(typeof value === "string" ? value : String(value));
   return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+}
+
+/** The bytes of canonical base64, or undefined: unused bits could be changed unnoticed. */
+export function bytesOf(text: string, length?: number): Buffer | undefined {
+  const bytes = Buffer.from(text, "base64");
+  if (bytes.toString("base64") !== text) return undefined;
+  return length === undefined || bytes.length === length ? bytes : undefined;
 }

@@ -9,10 +9,7 @@ export const BLOCK = 256;
 /** So many ids are read at once. */
 const AT_ONCE = 4096;
 
-/**
- * The leaves of a log on disk: `leaves` has the ids of facts, 32 bytes each, in the order they were met; `roots` has the
- * root of every whole block of 256. The second follows from the first, and saves hashing a million leaves again.
- */
+/** The leaves of a log on disk: `leaves` has fact ids, 32 bytes each; `roots` caches block roots. */
 export class Leaves {
   readonly #ids: string;
   readonly #roots: string;

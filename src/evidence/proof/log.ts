@@ -27,9 +27,8 @@ export type LogState = {
 type Covered = { readonly size: number; readonly heads: readonly FactId[]; readonly whole: boolean };
 
 /**
- * The log of a store: every fact that names led to when a checkpoint was made, in an order that never changes, and the
- * signed checkpoints. It lies beside the store, in files that only grow: `leaves`, `roots`, `checkpoints`, `releases`, and
- * `covered.json`, which only saves time.
+ * The log of a store: every fact covered by a checkpoint, in fixed order, and the signed checkpoints. Its files beside
+ * the store only grow: `leaves`, `roots`, `checkpoints`, `releases`, and the cache `covered.json`.
  */
 export class CheckpointLog {
   readonly folder: string;
@@ -115,10 +114,7 @@ export class CheckpointLog {
     }
   }
 
-  /**
-   * Takes away what a checkpoint left behind that was not finished; it is kept in a file beside. Answers with what was
-   * done. Missing ids of a finished checkpoint cannot be mended and are an error.
-   */
+  /** Moves the remains of an unfinished checkpoint to a file. Lost ids of a finished one throw. */
   mend(): readonly string[] {
     const { newest, flaws } = this.read();
     const size = newest?.size ?? 0;
@@ -171,7 +167,16 @@ export class CheckpointLog {
   /** Keeps others from adding at the same time. Answers with the way to let them. */
   lock(): () => void {
     mkdirSync(this.folder, { recursive: true, mode: 0o700 });
-    return lockFile(this.#file("lock"));
+    const file = this.#file("lock");
+    return lockFile(file, {
+      busy: (holder) =>
+        new ProofError(
+          "log-busy",
+          "Somebody else is adding to this log right now.",
+          `try again in a moment; if nobody is, take the file away: rm ${JSON.stringify(file)}`,
+          { data: { holder } },
+        ),
+    });
   }
 
   /** Whether somebody is adding to it right now. */
@@ -186,9 +191,8 @@ export class CheckpointLog {
   }
 
   #moveAside(file: string, rest: Uint8Array, good: number): void {
-    const stamp = new Date().toISOString().replace(/[:.]/g, "-");
     replaceFile(
-      join(this.folder, `torn-${file}-${stamp}`),
+      join(this.folder, `torn-${file}-${new Date().toISOString().replace(/[:.]/g, "-")}`),
       Buffer.from(rest).toString(file === "leaves" ? "hex" : "utf8"),
     );
     appendAt(this.#file(file), Buffer.alloc(0), good);

@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 
 /**
- * The Merkle tree of RFC 6962: a leaf is SHA-256(00 ‖ entry), a node SHA-256(01 ‖ left ‖ right), and the left side of a
- * tree is the largest power of two that is smaller than it. Nothing here knows what the entries are.
+ * The Merkle tree of RFC 6962: a leaf is SHA-256(00 ‖ entry), a node SHA-256(01 ‖ left ‖ right), and the left
+ * side is the largest power of two smaller than the tree.
  */
 export const HASH_BYTES = 32;
 

@@ -1,11 +1,7 @@
-import { bytesOf } from "./base64.js";
 import { ProofError } from "./error.js";
-import { type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
+import { bytesOf, type PublicKey, SIGNATURE_BYTES, type SigningKey } from "./key.js";
 
-/**
- * A text and who signed it, as C2SP's signed notes have it: the text ends with a newline, then comes an empty line, then
- * a line for each signature: an em dash, the name of the key, and base64 of the key's id and the signature.
- */
+/** A C2SP signed note: text, empty line, then lines of `— name base64(id + signature)`. */
 export type Note = { readonly text: string; readonly signatures: readonly NoteSignature[] };
 export type NoteSignature = { readonly name: string; readonly id: string; readonly bytes: Buffer };
 
@@ -65,10 +61,7 @@ export function signersOf({ text, signatures }: Note, keys: readonly PublicKey[]
   });
 }
 
-/**
- * The notes of a file that has one after the other, each with an empty line behind it. An incomplete note has no text.
- * Bytes that are not UTF-8 come out as something that no note holds.
- */
+/** The notes of a file. An incomplete note has no text; bytes that are not UTF-8 match no note. */
 export function* notesIn(file: Buffer) {
   for (let from = 0; from < file.length; ) {
     const middle = file.indexOf("\n\n", from);

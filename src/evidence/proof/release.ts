@@ -8,10 +8,7 @@ import type { SigningKey } from "./key.js";
 import type { LogFlaw } from "./log.js";
 import { type Note, notesIn, readNote, signNote } from "./note.js";
 
-/**
- * Word that facts of a log are given up: a name that led to them was forgotten or moved back on purpose, and they may be
- * collected. Without it, a fact that is in a checkpoint and no longer found is a finding.
- */
+/** Word that facts of a log may be collected, because their name was forgotten or moved back. */
 export type Release = {
   readonly note: Note;
   readonly origin: string;
@@ -89,10 +86,7 @@ export type Remembered = { readonly home: string; readonly store?: string; reado
   | { readonly problem: string }
 );
 
-/**
- * The newest checkpoint of each log that was seen, in the folder of the person and not in that of the store: whoever puts
- * an older copy of the whole store in its place does not reach it.
- */
+/** The newest checkpoint of each log, kept in the person's folder: an older copy of a store is noticed. */
 export class CheckpointMemory {
   readonly #folder: string;
 
@@ -114,10 +108,7 @@ export class CheckpointMemory {
     return files.sort().flatMap((name) => this.#read(join(this.#folder, name)) ?? []);
   }
 
-  /**
-   * The checkpoints of a store: those that were made in its home, those of its log, and those of a store with its
-   * identity, wherever it lay then: an older copy of it under another path is the same store.
-   */
+  /** The checkpoints of a store, by home, log, or identity, so an older copy elsewhere is recognised. */
   of(home: string, origin: string | undefined, store?: string): readonly Remembered[] {
     // One that cannot be read may be of any home.
     return this.list().filter(

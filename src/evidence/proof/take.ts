@@ -27,9 +27,8 @@ export type Taken = {
 };
 
 /**
- * Makes a checkpoint of a store: every fact that a name leads to and that is not in the log yet is added, and the new root is
- * signed. Only those facts are walked, however many there are. A `run-suspend` at the end of a name is left out: nothing descends
- * from it, and it is taken back when the run goes on.
+ * Makes a checkpoint: adds every named fact that is not in the log, and signs the new root. A `run-suspend`
+ * at the end of a name is left out, because resuming takes it back.
  */
 export async function takeCheckpoint(
   store: Store,
@@ -82,10 +81,7 @@ function isBy({ note }: Checkpoint, { name, id }: SigningKey): boolean {
   return note.signatures.some((one) => one.name === name && one.id === id);
 }
 
-/**
- * The facts that names lead to and that are not in the log. `heads` are the sessions whose pasts are the whole log from now
- * on, if it is `whole`: a session that was collected leaves parts of the log that no other covers.
- */
+/** The named facts that are not in the log. `heads` cover the whole log, if it is `whole`. */
 async function newFacts(store: Store, log: CheckpointLog, size: number, progress: TakeOptions["progress"]) {
   const heads = await restingHeads(store);
   const covered = log.covered(size);
@@ -128,16 +124,12 @@ export function isSuspension(line: string): boolean {
   return line.includes('"run-suspend"') && readFact(line, undefined).type === "run-suspend";
 }
 
-export type ReleaseOptions = {
-  readonly by: Principal;
-  readonly why: string;
-  readonly at?: string;
-};
+export type ReleaseOptions = { readonly by: Principal; readonly why: string; readonly at?: string };
 const RELEASE = optionNames<ReleaseOptions>()("by why at");
 
 /**
- * Gives up the facts of a log that no name leads to now, and signs who did it and why. Call it before `store.gc`: what is
- * collected without it is missed by every later verification. Answers with how many facts there are.
+ * Gives up the facts of a log without a name, signed with who and why. Call it before `store.gc`, or
+ * verification misses them. Returns their number.
  */
 export async function releaseUnnamed(
   store: Store,

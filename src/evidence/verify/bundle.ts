@@ -141,10 +141,10 @@ export class BundleCheck {
   }
 
   /** Ends it: what the seal says is held against what was there. */
-  finish(): {
-    readonly seal?: Seal;
-    readonly signers: readonly Signer[];
-  } & Pick<ReturnType<RecordCheck["finish"]>, "heads" | "erasures" | "erased"> {
+  finish(): { readonly seal?: Seal; readonly signers: readonly Signer[] } & Pick<
+    ReturnType<RecordCheck["finish"]>,
+    "heads" | "erasures" | "erased"
+  > {
     const sealed = this.#sections.get("seal");
     const seal = sealed && readSeal(sealed.text);
     if (sealed !== undefined && seal === undefined)

@@ -141,7 +141,7 @@ it("[F6] an erasure whose fact is not in the file is a finding; a good signature
   expect(broken.notices.join()).toContain("this record is not intact");
 });
 
-it("[F7] what must be among the heads is an id or a beginning of one, or it is refused", async () => {
+it("[F7] a required head is an id or a beginning of one, or it is refused", async () => {
   const { lines, heads } = await example();
   const head = heads[0] as string;
   for (const wrong of ["", "0", head.slice(0, 7), `${head}0`, `${head}\n`, head.toUpperCase(), undefined, 7])

@@ -26,7 +26,6 @@ const OPTIONS = optionNames<VerifyFileOptions>()("heads keys signedBy progress r
 
 export type VerifiedFile = Verified & {
   readonly kind: "lines" | "bundle";
-  /** The signers of the bundle. */
   readonly signers: readonly (Signer & { readonly standing: Standing })[];
 };
 
@@ -101,8 +100,11 @@ function linesReport(
 ): VerifiedFile {
   const isWhole = (one: string): boolean => one.length === 64;
   const found = record.finish(asked.filter(isWhole));
-  const beginnings = asked.filter((one) => !isWhole(one));
-  requireHeads(record, beginnings, found.heads);
+  requireHeads(
+    record,
+    asked.filter((one) => !isWhole(one)),
+    found.heads,
+  );
   for (const key of signedBy)
     for (const head of found.heads)
       if (!record.signatures.some(({ fact, publicKey }) => fact === head && publicKey?.text === key.text))

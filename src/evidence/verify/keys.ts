@@ -9,7 +9,6 @@ export type Keys = {
   readonly given?: readonly PublicKey[];
 };
 
-/** The keys of a ring. */
 export function keysOf(ring: readonly RingKey[]): Keys {
   return {
     own: ring.filter(({ own }) => own).map(({ key }) => key),

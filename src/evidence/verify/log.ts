@@ -18,7 +18,6 @@ export type CheckpointReport = {
   readonly holds: boolean;
 };
 
-/** The sources that a log is checked against. */
 export type LogSources = {
   readonly keys: readonly PublicKey[];
   /** Checkpoints from elsewhere. */

@@ -1,13 +1,5 @@
-import {
-  type BlobRef,
-  type BlobSource,
-  type Digest,
-  EMPTY_TREE,
-  type FactId,
-  RecordError,
-  readFact,
-  Withheld,
-} from "../../session/index.js";
+import type { BlobRef, BlobSource, Digest, FactId } from "../../session/index.js";
+import { EMPTY_TREE, RecordError, readFact, Withheld } from "../../session/index.js";
 import { type Erasure, TreeWalk } from "../../store/index.js";
 import { type HeadSignature, headSignatureOf, type PublicKey } from "../proof/index.js";
 import { type RecordLine, readRecordLine } from "./record-line.js";
@@ -22,7 +14,7 @@ export type Eraser = {
 };
 
 export function eraserIn(line: string, blobs: BlobSource): Eraser | undefined {
-  const { digests, by, at, why } = readFact(line, blobs) as unknown as {
+  const { digests, by, at, why } = readFact(line, blobs) as {
     readonly [field in keyof Eraser]: unknown;
   };
   // A reason is never kept outside of its line.
@@ -62,10 +54,7 @@ export type Spot = { readonly number: number; readonly offset: number };
 type Met = Spot & { readonly type: string; extended: boolean };
 type Held = Extract<RecordLine, { kind: "blob" }>;
 
-/**
- * Checks the lines of a record one after the other: every hash, every edge, every blob, every tree, every signature of a head. It
- * holds ids and sizes, not content, and goes on behind what is wrong, so that one look tells everything.
- */
+/** Checks the lines of a record: hashes, edges, blobs, trees, signatures. It goes on behind faults. */
 export class RecordCheck {
   readonly findings = new Findings();
   readonly signatures: HeadSignature[] = [];
@@ -186,11 +175,7 @@ export class RecordCheck {
   finish(
     expected: readonly FactId[] = [],
     keys: readonly PublicKey[] = [],
-  ): {
-    readonly heads: readonly FactId[];
-    readonly erasures: readonly Erasure[];
-    readonly erased: number;
-  } {
+  ): { readonly heads: readonly FactId[]; readonly erasures: readonly Erasure[]; readonly erased: number } {
     this.#judge([...this.#keys, ...keys]);
     const heads = [...this.#facts].filter(([, { extended }]) => !extended).map(([id]) => id);
     this.#checkParents(heads.filter((id) => !expected.includes(id)));

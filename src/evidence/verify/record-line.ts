@@ -1,10 +1,8 @@
 import { isUtf8 } from "node:buffer";
+import type { BlobRef, Digest, FactId } from "../../session/index.js";
 import {
-  type BlobRef,
   checkLine,
-  type Digest,
   digestOf,
-  type FactId,
   isDigest,
   MAX_DEPTH,
   parentsOf,

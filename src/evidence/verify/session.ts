@@ -1,12 +1,5 @@
-import {
-  type Digest,
-  digestOf,
-  EMPTY_TREE,
-  type FactId,
-  RecordError,
-  readFact,
-  refsOf,
-} from "../../session/index.js";
+import type { Digest, FactId } from "../../session/index.js";
+import { digestOf, EMPTY_TREE, RecordError, readFact, refsOf } from "../../session/index.js";
 import { type Erasure, type Store, TreeWalk, treesIn } from "../../store/index.js";
 import { defined, optionNames } from "../../util/index.js";
 import { reasonOf, requireOptions } from "../proof/error.js";

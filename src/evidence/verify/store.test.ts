@@ -24,7 +24,7 @@ const keys = { own: [key] };
 let folders = 0;
 const newLog = (): CheckpointLog => new CheckpointLog(join(base, String(folders++)));
 
-it("[S1] what is sound has no findings, and says what no checkpoint covers", async () => {
+it("[S1] a sound store has no findings, and says which facts no checkpoint covers", async () => {
   const { store } = await exampleStore(key);
   expect(await verifyStore(store)).toMatchObject({
     intact: true,
@@ -100,7 +100,7 @@ async function world(): Promise<{ store: Store; log: CheckpointLog; branch: Sess
   return { store, log, branch };
 }
 
-it("[S3] what is gone or hidden is found and named, what was given up is not", async () => {
+it("[S3] facts that are gone or hidden are found and named, those given up are not", async () => {
   const { store, log, branch } = await world();
   await store.save(branch.parents[0] as Session, { name: "branch", force: true });
   expect(await verifyStore(store, { keys, log })).toMatchObject({
@@ -228,7 +228,7 @@ it("[S6] a replay that does not end in the same id is a finding", async () => {
   expect(failed.findings).toMatchObject([{ problem: expect.stringContaining("it went another way") }]);
 });
 
-it("[S7] what says too much of what a log covers is found", async () => {
+it("[S7] a file that claims too much of the log's cover is found", async () => {
   const { store, log, branch } = await world();
   const more = branch.say("skipped");
   await store.save(more, { name: "branch" });

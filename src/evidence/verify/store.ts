@@ -16,10 +16,7 @@ export type VerifiedStore = Verified & {
   readonly covered: number;
 };
 
-/**
- * Verifies a whole store: every byte that the store's own check reaches, every signature of a head, and that everything a
- * checkpoint covers is still here and under a name.
- */
+/** Verifies a whole store: its own check, every signature, and that everything in a checkpoint is here. */
 export async function verifyStore(store: Store, options: VerifyStoreOptions = {}): Promise<VerifiedStore> {
   requireOptions(options, OPTIONS, "verifyStore");
   const { log, progress } = options;

@@ -125,6 +125,7 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
   const readings = tally.againstHead.count + tally.againstNothing.count;
   const people = [...tally.persons.keys()];
   const approved = tally.agreed.size;
+  const relied = tally.relied.size;
   const rows: readonly Row[] = [
     {
       duty: "Article 12(3)(a)",
@@ -174,13 +175,14 @@ function usesOfBiometrics({ tally, biometric }: Material): readonly Row[] {
     {
       duty: "Article 14(5)",
       asked: "Nothing is done on an identification before two people have verified it, each for themselves.",
-      standing: grade(tally.twice > 0, tally.twice === approved),
+      standing: grade(tally.twice > 0, tally.twice === approved && relied === 0),
       evidence: evidenceOf({
         "calls or questions that somebody agreed to": { count: approved },
         "those to which at least two different people agreed": { count: tally.twice },
+        "uses of standing approvals, in calls that nobody was asked about": tally.uses,
         "answers that name other bytes than the question, and count for nothing": tally.astray,
       }),
-      explanation: `${approved === 0 ? "Nobody agreed to anything in a way that counts." : `${tally.twice} of ${approved} have two people behind them.`} A rule can want it: approval: { from: ["user:ada", "user:bob"], need: 2 }.`,
+      explanation: `${approved === 0 ? "Nobody agreed to anything in a way that counts." : `${tally.twice} of ${approved} have two people behind them.`}${relied === 0 ? "" : ` ${many(relied, "call")} relied on a standing approval, so nobody verified ${relied === 1 ? "it" : "them"} one by one.`} A rule can want it: approval: { from: ["user:ada", "user:bob"], need: 2 }.`,
     },
   ];
   const why =

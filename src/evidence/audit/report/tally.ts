@@ -1,14 +1,10 @@
+import type { Fact, FactId, FactOf, FactType, Principal } from "../../../session/index.js";
 import {
   canonical,
   digestOf,
-  type Fact,
-  type FactId,
-  type FactOf,
-  type FactType,
   factTypes,
   isPerson,
-  type Json,
-  type Principal,
+  jsonCopy,
   typeOf,
   Withheld,
 } from "../../../session/index.js";
@@ -75,6 +71,9 @@ export class Tally {
   readonly persons = new Map<Principal, Counter>();
   /** Calls that people agreed to, and of those the ones to which two did. */
   readonly agreed = new Map<FactId, Set<Principal>>();
+  /** Calls that relied on standing approvals. */
+  readonly relied = new Set<FactId>();
+  readonly uses = new Counter();
   readonly inputs = new Counter();
   readonly timeless = new Counter();
   oldest: { readonly at: string; readonly fact: FactId } | undefined;
@@ -105,7 +104,7 @@ export class Tally {
       const parts: readonly unknown[] = [instructions, tools, output, parameters];
       // Withheld content cannot be compared.
       if (parts.some((part) => part instanceof Withheld)) return;
-      const config = canonical(plain({ instructions, tools, output, parameters }));
+      const config = canonical(jsonCopy({ instructions, tools, output, parameters }));
       this.#is(`the configuration of the agent ${agent}`, digestOf(config), id, at);
     },
     "model-call": (id, { agent, model, at }) => {
@@ -134,6 +133,11 @@ export class Tally {
       const asked = this.#asked.get(of);
       if (asked === undefined || asked.digest !== digest) this.astray.add(id);
       else this.agreed.set(asked.call, (this.agreed.get(asked.call) ?? new Set()).add(by));
+    },
+    // Nobody was asked about that call, so it does not count as agreed to.
+    "approval-use": (id, { of }) => {
+      this.relied.add(of);
+      this.uses.add(id);
     },
     "validation-report": (id, { passed, by }) => {
       if (!passed) this.failedChecks.add(id);
@@ -216,8 +220,3 @@ const STAMPED = /"fact":\{"type":"[^"\\]*","at":"[^"\\]*","run":"/;
 const INPUTS: ReadonlySet<string> = factTypes(
   "session-start session-detach message-say tool-result workspace-import record-import",
 );
-
-/** Without what is not said. */
-function plain(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
-}

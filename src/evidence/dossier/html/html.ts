@@ -9,10 +9,7 @@ export class Html {
 
 export type Piece = Html | string | number | undefined | false | readonly Piece[];
 
-/**
- * Markup from a template. Inserted values are escaped, unless they are markup: this is the only way that words of a
- * record get onto the page, and there is no other function that makes markup of text.
- */
+/** Markup from a template. Values are escaped unless they are markup: the only way onto the page. */
 export function html(literals: TemplateStringsArray, ...pieces: readonly Piece[]): Html {
   let text = literals[0] as string;
   pieces.forEach((piece, place) => {

@@ -1,0 +1,2 @@
+export { type Pages, pages } from "./pages.js";
+export { factRow } from "./row.js";
