@@ -1,7 +1,6 @@
 import { isPerson, type Principal } from "../session/index.js";
-import { isObject, showValue, unknownOption } from "../util/index.js";
-
-type Refuse = (reason: string, hint: string) => Error;
+import { showValue } from "../util/index.js";
+import type { Refuse } from "../workflow/index.js";
 
 /** Refuses a value of an option that is given and is not of its type. */
 export function requireType(
@@ -20,14 +19,20 @@ export type Access = {
   readonly principal?: unknown;
   readonly open?: unknown;
   readonly selfApproval?: unknown;
+  readonly mayApprove?: unknown;
 };
 
 /** Refuses options that would let everybody in by mistake, or nobody. `by` is the sender where nobody is asked. */
-export function requireAccess({ principal, open, selfApproval }: Access, by: string, refuse: Refuse): void {
+export function requireAccess(
+  { principal, open, selfApproval, mayApprove }: Access,
+  by: string,
+  refuse: Refuse,
+): void {
   const example = 'principal: (request) => "user:ada", or a Response';
   requireType(principal, "principal", "function", refuse, example);
   requireType(open, "open", "boolean", refuse, "open: true");
   requireType(selfApproval, "selfApproval", "boolean", refuse, "selfApproval: true, or leave it out");
+  requireType(mayApprove, "mayApprove", "function", refuse, "mayApprove: (sender, name) => true");
   if (selfApproval === true && principal === undefined && !isPerson(by))
     throw refuse("`selfApproval` needs a person as the caller", 'selfApproval: true, by: "user:ada"');
   if (principal !== undefined && open === true)
@@ -42,15 +47,3 @@ export function isSender(who: unknown): who is Principal {
 /** The hint for a `principal` that names nobody who can send a request. */
 export const SENDERS =
   "principal answers with a user, an agent or a service, such as user:ada, or with a Response";
-
-/** Refuses what is not an object of these options. */
-export function requireOptionNames(
-  options: unknown,
-  known: readonly string[],
-  refuse: Refuse,
-  example: string,
-): void {
-  if (!isObject(options)) throw refuse(`its options are ${showValue(options)}, not an object`, example);
-  const unknown = unknownOption(options, known);
-  if (unknown !== undefined) throw refuse(`it has no option ${showValue(unknown.name)}`, unknown.hint);
-}

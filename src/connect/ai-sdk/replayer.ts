@@ -55,7 +55,7 @@ export class Replayer {
         ...(headers !== undefined && { headers }),
         ...(body !== undefined && { body }),
       },
-    } as unknown as Generated;
+    } as Generated;
   }
 
   stream(params: object, model: SdkModel): Streamed {
@@ -129,7 +129,7 @@ export class Replayer {
 function promptOf(recorded: Recorded): Asked {
   if (recorded.prompt === undefined) {
     const { text, messages } = renderedPrompt(recorded.call);
-    recorded.prompt = { head: headOf(text), messages: messages as unknown as readonly Fields[] };
+    recorded.prompt = { head: headOf(text), messages: messages as readonly Fields[] };
   }
   return recorded.prompt;
 }

@@ -615,7 +615,7 @@ describe("moving over", () => {
     ]);
   });
 
-  it("[X13] what changed, is gone, or has no text gives a reason", async () => {
+  it("[X13] a record that changed, is gone, or has no text gives a reason", async () => {
     const store = await opened();
     const path = logs(
       line("a", "one"),

@@ -1,8 +1,10 @@
-import { type Digest, type FactId, isPrincipal, type Principal, Session } from "../../session/index.js";
+import { type Digest, type FactId, isPrincipal, type Principal } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { optionNames, showValue } from "../../util/index.js";
 import { requireFunction, requireOptions } from "../../workflow/index.js";
-import { knownOf, type LinkRow, linking, type Origin, storeNameOf } from "./links.js";
+import { Chain } from "./chain.js";
+import { Graph } from "./graph.js";
+import { knownOf, type LinkRow, type Origin, storeNameOf } from "./links.js";
 import type { ExistingRecord, ExistingSource, Skipped } from "./source.js";
 import { ExistingError, entriesUntil, requireSourceGiven } from "./source.js";
 
@@ -36,43 +38,23 @@ export type Indexed = {
 const OPTIONS = optionNames<IndexOptions>()("name from by copy progress signal");
 const EXAMPLE =
   'indexExisting(store, { name: "chat", from: jsonlLogs("chat.jsonl", { session: "id" }), by: "user:ada" })';
-/** Links in one fact. */
-const BATCH = 200;
-/** Characters of texts in one fact. */
-const ROOM = 1_000_000;
-/** Facts that are held before they are saved. */
-const UNSAVED = 25;
 /** Skips that are named, in the answer and on the record. */
 export const NAMED = 100;
 /** Records between two words about how far it got. */
 export const STRIDE = 1_000;
 
-/**
- * Links the records of a store that exists already, without moving them: each by its key there, the digest of its bytes
- * and the session that it belongs to. Doing it again links what is new, and says what has changed and what is gone.
- */
+/** Links the records of an existing store by key, digest and session, and reports what changed. */
 export async function indexExisting(store: Store, options: IndexOptions): Promise<Indexed> {
   const { name, from, by, copy = false, progress, signal } = checked(options);
   const use = `index ${showValue(from.source)}`;
   const origin: Origin = { format: from.format, source: from.source };
-  const chain = await Chain.open(store, storeNameOf(name, use), by);
+  const at = { store, name: storeNameOf(name, use), origin, by };
+  const chain = from.isTrace === true ? await Graph.open(at) : await Chain.open(at);
   const known = await knownOf(store, name, origin);
   const seen = new Set<string>();
   const skips: Skipped[] = [];
   const counts = { records: 0, added: 0, changed: 0, vanished: 0, unchanged: 0, skipped: 0 };
-  let rows: LinkRow[] = [];
-  let room = ROOM;
   let digest: Digest | undefined;
-  const flush = async (): Promise<void> => {
-    if (rows.length > 0) await chain.append(linking(origin, rows, by));
-    rows = [];
-    room = ROOM;
-  };
-  const link = async (row: LinkRow): Promise<void> => {
-    rows.push(row);
-    room -= row.text?.length ?? 0;
-    if (rows.length >= BATCH || room <= 0) await flush();
-  };
   const skip = (one: Skipped): void => {
     counts.skipped += 1;
     if (skips.length < NAMED) skips.push(one);
@@ -87,10 +69,10 @@ export async function indexExisting(store: Store, options: IndexOptions): Promis
     if (before?.digest === record.digest && before.session === record.session) counts.unchanged += 1;
     else if (before === undefined) {
       counts.added += 1;
-      await link(rowOf(record, copy));
+      await chain.add(rowOf(record, copy), record);
     } else {
       counts.changed += 1;
-      await link({ ...rowOf(record, copy), was: before.digest });
+      await chain.link({ ...rowOf(record, copy), was: before.digest });
     }
   };
   const stopped = (): Error =>
@@ -112,9 +94,8 @@ export async function indexExisting(store: Store, options: IndexOptions): Promis
   // Linked records that did not come this time.
   for (const [key, { digest: was, session }] of known.links) {
     counts.vanished += 1;
-    await link({ key, digest: was, session, gone: true });
+    await chain.link({ key, digest: was, session, gone: true });
   }
-  await flush();
   const news = counts.added + counts.changed + counts.vanished > 0 || known.unfinished;
   if (digest === undefined)
     throw new ExistingError("broken", use, "it has no end", "a source says its digest last");
@@ -123,52 +104,11 @@ export async function indexExisting(store: Store, options: IndexOptions): Promis
     await chain.append({ type: "record-import", ...origin, digest, detail, by });
   }
   progress?.(counts.records);
-  return { name: chain.name, head: await chain.close(), ...counts, skips };
+  return { name: at.name, head: await chain.close(), ...counts, skips };
 }
 
-function rowOf({ text, ...record }: ExistingRecord, copy: boolean): LinkRow {
+function rowOf({ text, parents: _, does: __, ...record }: ExistingRecord, copy: boolean): LinkRow {
   return copy && text !== undefined ? { ...record, text } : record;
-}
-
-/** The session that links are appended to, saved every now and then and taken up anew, so that little of it is held. */
-class Chain {
-  readonly name: string;
-  readonly #store: Store;
-  #session: Session;
-  #saved: FactId | null;
-  #unsaved = 0;
-
-  private constructor(store: Store, name: string, session: Session, saved: FactId | null) {
-    this.#store = store;
-    this.name = name;
-    this.#session = session;
-    this.#saved = saved;
-  }
-
-  static async open(store: Store, name: string, by: Principal): Promise<Chain> {
-    const head = await store.head(name);
-    return head === undefined
-      ? new Chain(store, name, Session.start(undefined, { by }), null)
-      : new Chain(store, name, await store.load(head), head);
-  }
-
-  async append(fact: Parameters<Session["append"]>[0]): Promise<void> {
-    this.#session = this.#session.append(fact);
-    this.#unsaved += 1;
-    if (this.#unsaved >= UNSAVED) await this.#save();
-  }
-
-  async close(): Promise<FactId> {
-    if (this.#unsaved > 0 || this.#saved === null) await this.#save();
-    return this.#session.id;
-  }
-
-  async #save(): Promise<void> {
-    const { id } = await this.#store.save(this.#session, { name: this.name, expect: this.#saved });
-    this.#saved = id;
-    this.#unsaved = 0;
-    this.#session = await this.#store.load(id);
-  }
 }
 
 function checked(options: IndexOptions): IndexOptions {

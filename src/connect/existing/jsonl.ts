@@ -4,7 +4,7 @@ import { digestOf } from "../../session/index.js";
 import { isObject, parseJson } from "../../util/index.js";
 import { requireCount } from "../../workflow/index.js";
 import type { ExistingEntry, ExistingSource, Fields } from "./source.js";
-import { ExistingError, FIELDS, reasonOf, recordOf, requireFields } from "./source.js";
+import { ExistingError, FIELDS, isTrace, reasonOf, recordOf, requireFields } from "./source.js";
 
 /** A line of a log, once it is read. */
 export type JsonLine = { readonly [field: string]: unknown };
@@ -36,6 +36,7 @@ export function jsonlLogs(path: string, options: JsonlOptions): ExistingSource {
   return Object.freeze<ExistingSource>({
     format: "jsonl",
     source: path,
+    isTrace: isTrace(options),
     async *entries(): AsyncGenerator<ExistingEntry> {
       const all = createHash("sha256");
       let number = 0;

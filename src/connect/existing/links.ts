@@ -164,7 +164,7 @@ export async function* linkFacts(store: Store, name: string): AsyncGenerator<Lin
   }
 }
 
-function linkFactOf(id: FactId, fact: Fact): LinkFact | undefined {
+export function linkFactOf(id: FactId, fact: Fact): LinkFact | undefined {
   if (fact.type === "record-import")
     return { id, imported: fact.digest, origin: { format: fact.format, source: fact.source } };
   if (fact.type !== "note" || fact.kind !== KIND) return undefined;
@@ -216,7 +216,6 @@ export async function knownOf(store: Store, name: string, origin: Origin): Promi
 }
 
 export type MoveOptions = {
-  /** The scope of the memories. */
   readonly scope: ScopeGiven;
   readonly by: Principal;
   /** Where the records are read. It may be left out for those whose text was copied. */
@@ -232,10 +231,7 @@ export type Moved =
 const MOVE_OPTIONS = optionNames<MoveOptions>()("scope by from subject");
 const MOVE_EXAMPLE = 'moveOver(store, links, { from: jsonlLogs(…), scope: "user:ada", by: "user:ada" })';
 
-/**
- * Makes memories of linked records: of each the draft to write, with the import as its evidence. The source is read
- * once, however many links there are; a record that is not what was linked is refused.
- */
+/** Drafts memories from linked records, with the import as evidence. A record that changed is refused. */
 export async function* moveOver(
   store: Store,
   links: Link | readonly Link[],

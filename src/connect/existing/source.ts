@@ -1,4 +1,5 @@
-import { type Digest, type Json, RathError, thrownMessage } from "../../session/index.js";
+import type { Digest, Json, Principal, Usage } from "../../session/index.js";
+import { RathError, thrownMessage } from "../../session/index.js";
 import { defined, firstLine } from "../../util/index.js";
 import { requireFunction, requireOptions } from "../../workflow/index.js";
 
@@ -13,7 +14,18 @@ export type ExistingRecord = {
   readonly role?: string;
   /** Never linked, unless it is asked for. */
   readonly text?: string;
+  /** Keys of the records that it came from, if its source knows. Default: the one before it of its session. */
+  readonly parents?: readonly string[];
+  /** The action of the record. A record that only stands for itself has none. */
+  readonly does?: Doing;
 };
+
+/** The action of a record. It becomes facts of that kind, whose content stays where it is. */
+export type Doing = { readonly by?: Principal; readonly error?: string } & (
+  | { readonly kind: "message" }
+  | { readonly kind: "model"; readonly name: string; readonly usage?: Usage; readonly cost?: number }
+  | { readonly kind: "tool" | "step"; readonly name: string; readonly about?: Json }
+);
 
 /** A record that cannot be read, and where it stands. */
 export type Skipped = { readonly where: string; readonly why: string };
@@ -30,6 +42,8 @@ export interface ExistingSource {
   readonly format: string;
   /** Where it is. Never a secret. */
   readonly source: string;
+  /** Whether its records are what was done, one after the other: then each is linked after those that it came from. */
+  readonly isTrace?: boolean;
   entries(): AsyncIterable<ExistingEntry>;
 }
 
@@ -75,9 +89,35 @@ export type Fields<Row> = {
   readonly at?: Field<Row>;
   readonly role?: Field<Row>;
   readonly text?: Field<Row>;
+  /** The tool, or the model, that was called: then the record is a call, and the source a trace. */
+  readonly tool?: Field<Row>;
+  readonly model?: Field<Row>;
+  /** One word for an action that is neither a call nor a message. */
+  readonly step?: Field<Row>;
+  /** Why the call failed, where it did. */
+  readonly error?: Field<Row>;
+  /** The key of the record that it came from. */
+  readonly parent?: Field<Row>;
 };
 
-export const FIELDS = ["session", "key", "at", "role", "text"] as const satisfies (keyof Fields<unknown>)[];
+export const FIELDS = [
+  "session",
+  "key",
+  "at",
+  "role",
+  "text",
+  "tool",
+  "model",
+  "step",
+  "error",
+  "parent",
+] as const satisfies (keyof Fields<unknown>)[];
+
+/** Whether records with these fields are what was done. */
+export function isTrace({ tool, model, step, parent }: Fields<never>): boolean {
+  return [tool, model, step, parent].some((field) => field !== undefined);
+}
+
 const LONGEST = 500;
 
 export function requireFields<Row>(
@@ -111,15 +151,30 @@ export function recordOf<Row>(
     const at = timeOf(valueIn(fields.at, row));
     const role = nameIn(fields.role, row);
     const text = textOf(valueIn(fields.text, row));
+    const parent = nameIn(fields.parent, row);
     return {
       key,
       digest,
       session,
-      ...defined({ at, role, text }),
+      ...defined({ at, role, text, does: isTrace(fields) ? doingOf(row, fields, role) : undefined }),
+      ...(parent !== undefined && { parents: [parent] }),
     };
   } catch (error) {
     return `its fields cannot be read: ${reasonOf(error)}`;
   }
+}
+
+function doingOf<Row>(row: Row, fields: Fields<Row>, role: string | undefined): Doing {
+  const failure = valueIn(fields.error, row);
+  const isFailed = failure !== undefined && failure !== null && failure !== false && failure !== "";
+  const error = isFailed ? { error: (textOf(failure) ?? "it failed").slice(0, LONGEST) } : {};
+  const tool = nameIn(fields.tool, row);
+  if (tool !== undefined) return { kind: "tool", name: tool, ...error };
+  const model = nameIn(fields.model, row);
+  if (model !== undefined) return { kind: "model", name: model, ...error };
+  const step = nameIn(fields.step, row);
+  if (step === undefined && role !== undefined) return { kind: "message" };
+  return { kind: "step", name: step ?? "record", ...error };
 }
 
 function namedBy(field: unknown): string {
@@ -152,7 +207,7 @@ function nameIn<Row>(field: Field<Row> | undefined, row: Row): string | undefine
 const MILLISECONDS = 1e11;
 
 /** A time in any of the usual forms; undefined when it cannot be understood. */
-function timeOf(value: unknown): string | undefined {
+export function timeOf(value: unknown): string | undefined {
   const number = typeof value === "bigint" ? Number(value) : value;
   const time =
     number instanceof Date
@@ -171,10 +226,7 @@ function textOf(value: unknown): string | undefined {
   return parts.length === 0 ? undefined : parts.join("\n").toWellFormed();
 }
 
-/**
- * The fault of an existing store: it is missing, unreadable, lacks the columns,
- * broke off, or the caller stopped it.
- */
+/** The fault of an existing store: missing, unreadable, lacking columns, interrupted, or stopped. */
 export type ExistingFault = "option" | "missing" | "unreadable" | "columns" | "broken" | "stopped";
 
 /** Records of another store cannot be linked, or looked at again. Earlier links stay as they are. */

@@ -5,7 +5,7 @@ import { openDatabase, type SqliteDatabase } from "../../store/index.js";
 import { nearestOf, optionNames, showValue } from "../../util/index.js";
 import { requireFunction } from "../../workflow/index.js";
 import type { ExistingEntry, ExistingSource, Field, Fields } from "./source.js";
-import { ExistingError, FIELDS, reasonOf, recordOf, requireFields } from "./source.js";
+import { ExistingError, FIELDS, isTrace, reasonOf, recordOf, requireFields } from "./source.js";
 
 export type Row = { readonly [column: string]: unknown };
 export type Rows = Iterable<Row> | AsyncIterable<Row>;
@@ -16,8 +16,7 @@ export type TableOptions = Fields<Row> & {
 };
 
 /**
- * The rows of a table, however they are read. A function can be asked again, for a check; a list can too, and what
- * comes only once cannot.
+ * The rows of a table. A function or a list can be read again for a check; an iterator cannot.
  *
  * ```ts
  * tableOf(() => database.stream("select * from messages order by id"), { source: "chat.messages", key: "id", session: "thread" });
@@ -38,6 +37,7 @@ export function tableOf(rows: Rows | (() => Rows | Promise<Rows>), options: Tabl
   return Object.freeze<ExistingSource>({
     format: "table",
     source: options.source,
+    isTrace: isTrace(options),
     entries: () => entriesOf(async () => (typeof rows === "function" ? rows() : rows), options, use),
   });
 }
@@ -51,8 +51,7 @@ export async function* entriesOf<One extends object>(
 ): AsyncGenerator<ExistingEntry> {
   const all = createHash("sha256");
   let number = 0;
-  const read = listed(rows, use);
-  for await (const row of read) {
+  for await (const row of listed(rows, use)) {
     number += 1;
     const where = `row ${number}`;
     if (typeof row !== "object" || row === null) {
@@ -189,12 +188,12 @@ export function sqliteTable(path: string, table: string, columns: Fields<Row>): 
   return Object.freeze<ExistingSource>({
     format: "sqlite",
     source: `${path}#${table}`,
+    isTrace: isTrace(columns),
     entries: () => {
       const place = ({ [PLACE]: at }: Row) => (typeof at === "string" ? at : `rowid ${at}`);
-      const key = columns.key ?? place;
       return entriesOf(
         async () => rowsOf(path, table, columns, use),
-        { ...columns, key },
+        { ...columns, key: columns.key ?? place },
         use,
         (row) => {
           const { [PLACE]: _place, ...rest } = row;
@@ -222,10 +221,7 @@ function* rowsOf(path: string, table: string, columns: Fields<Row>, use: string)
       use,
       reasonOf(error),
       "check that it is an SQLite file that no process locks",
-      {
-        data: { path, table },
-        cause: error,
-      },
+      { data: { path, table }, cause: error },
     );
   } finally {
     database?.close();

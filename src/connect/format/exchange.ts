@@ -41,11 +41,7 @@ export type ExportFormat = {
 };
 
 /** The session to export, with its whole history, and the store that has its blobs. */
-export type Subject = {
-  readonly name?: string;
-  readonly session: Session;
-  readonly store: Store;
-};
+export type Subject = { readonly name?: string; readonly session: Session; readonly store: Store };
 
 export type ExportSettings = {
   /** Formats that leave conversation, arguments and results out by default take them in. */

@@ -97,10 +97,7 @@ export function isTime(value: unknown): value is string {
   return typeof value === "string" && /^\d{4}-\d\d-\d\d(T|$)/.test(value) && !Number.isNaN(Date.parse(value));
 }
 
-/**
- * An object of another system, whose fields are taken one by one. Fields that are not taken, or are of another kind, are
- * left in `rest`, so that nothing is lost.
- */
+/** An object of another system, whose fields are taken one by one; `rest` keeps all others. */
 export class FieldReader {
   readonly #left: Map<string, Json>;
 

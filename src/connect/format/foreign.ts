@@ -60,10 +60,7 @@ export class Foreign {
     return lines;
   }
 
-  /**
-   * One value for each readable line that is not blank. A line that cannot be read does not take the others with it: a program
-   * that is still writing leaves half a line, and one that was killed leaves one between others.
-   */
+  /** One value for each readable line. Half a line, of a writer that was killed, is skipped. */
   jsonLines<Value>(as: (value: Json, where: string) => Value): readonly ReadLine<Value>[] {
     this.#requireSize(this.source.bytes, "");
     const lines: ReadLine<Value>[] = [];
@@ -103,7 +100,6 @@ export class Foreign {
     return Array.isArray(value) ? (value as readonly Json[]) : this.refuse(where, reason);
   }
 
-  /** The objects of a list. */
   objects(value: Json | undefined, where: string): readonly Fields[] {
     return this.list(value, where).map((one, place) => this.object(one, `${where}[${place}]`));
   }

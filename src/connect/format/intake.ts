@@ -47,10 +47,7 @@ export function keepRest(session: Session, what: string, value: Json, at = sessi
   return session.append({ type: "note", kind: "import-rest", what, value, at, by: "runtime" });
 }
 
-/**
- * Milliseconds since 1970 of a time as it stands in a fact; NaN for other texts. A time without a zone is one
- * of UTC: an export must not depend on where that is done.
- */
+/** Milliseconds since 1970 of a fact's time, or NaN. Without a zone it is UTC, on every machine. */
 export function millisecondsOf(at: string): number {
   return Date.parse(WITHOUT_ZONE.test(at) ? `${at}Z` : at);
 }

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { agent } from "../../agent/index.js";
 import { scripted } from "../../agent/model/index.js";
-import { tool } from "../../agent/tool/index.js";
+import { askPerson, tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
 import { rathOf } from "../../runtime/testing/rath.js";
 import type { Json } from "../../session/index.js";
@@ -154,6 +154,7 @@ describe("the protocol of A2A", () => {
       [{ jsonrpc, id: 1, method: "ListTasks", params: { status: "DANCING" } }, -32602, 1],
       [{ jsonrpc, id: 1, method: "ListTasks", params: { pageToken: "?" } }, -32602, 1],
       [{ jsonrpc, id: 1, method: "ListTasks", params: { statusTimestampAfter: "soon" } }, -32602, 1],
+      [{ jsonrpc, id: 1, method: "ListTasks", params: { statusTimestampAfter: "-1" } }, -32602, 1],
       [{ jsonrpc, id: 1, method: "GetExtendedAgentCard", params: {} }, -32004, 1],
       [{ jsonrpc, id: 1, method, params: said("x", { messageId: "" }) }, -32602, 1],
       [{ jsonrpc, id: 1, method, params: said("x", { parts: [] }) }, -32602, 1],
@@ -197,6 +198,46 @@ describe("the protocol of A2A", () => {
     expect((await call(handler, "GetTask", { id: String(second.id), historyLength: -1 })).error?.code).toBe(
       -32602,
     );
+  });
+
+  it("[T4] [T10] the question of a model takes plain words as its answer, again and again in one task", async () => {
+    const asks = Array.from({ length: 3 }, (_, at) => ({
+      text: "I need to know more.",
+      tools: [{ tool: "ask_person", input: { question: `What else, ${at}?` } }],
+    }));
+    const clerk = agent({ name: "clerk", model: scripted(...asks, "Thank you."), tools: [askPerson()] });
+    const handler = a2a(rathOf(), clerk, { principal: () => "user:ada", card });
+    const task = await sent(handler, "Begin.");
+    const state = async (text: string) =>
+      ((await sent(handler, text, { taskId: String(task.id) })).status as Fields).state;
+    expect(await state("one")).toBe("TASK_STATE_INPUT_REQUIRED");
+    expect(await state("two")).toBe("TASK_STATE_INPUT_REQUIRED");
+    const short = await call(handler, "GetTask", { id: String(task.id), historyLength: 2 });
+    expect(short.result?.history).toHaveLength(2);
+    const whole = await call(handler, "GetTask", { id: String(task.id) });
+    expect(Object(whole.result?.history).length).toBeGreaterThan(2);
+    expect(await state("three")).toBe("TASK_STATE_COMPLETED");
+  });
+
+  it("[T15] takes the names of the proto file, and leaves the data of callers as it is", async () => {
+    const handler = a2a(rathOf(), echo(), { open: true, card });
+    const message = {
+      message_id: "m-1",
+      context_id: "my_context",
+      role: "ROLE_USER",
+      parts: [{ data: { order_id: { line_no: 7 } } }],
+    };
+    const { body } = await rest(handler, "POST", "/message:send", { message });
+    const task = body.task as Fields;
+    expect(task.contextId).toBe("my_context");
+    const got = await rest(handler, "GET", `/tasks/${task.id}?history_length=1`);
+    expect(got.body.history).toHaveLength(1);
+    const whole = await rest(handler, "GET", `/tasks/${task.id}`);
+    expect(whole.body.history).toMatchObject([{ parts: [{ text: '{"order_id":{"line_no":7}}' }] }, {}]);
+    const listed = await call(handler, "ListTasks", { context_id: "my_context", page_size: 1 });
+    expect(listed.result).toMatchObject({ totalSize: 1, tasks: [{ id: task.id }] });
+    const hostile = JSON.parse('{"message":{"__proto__":{"messageId":"m","role":"ROLE_USER"},"parts":[]}}');
+    expect((await call(handler, "SendMessage", hostile)).error?.code).toBe(-32602);
   });
 
   it("[T11] HTTP+JSON: the same calls by path, with errors as google.rpc.Status", async () => {

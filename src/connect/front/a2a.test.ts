@@ -317,6 +317,51 @@ describe("A2A", () => {
     expect(calls()).toBe(0);
   });
 
+  it("[T16] a task whose process ended goes on when it is read, and one that others answered too", async () => {
+    const store = await storeOf();
+    let cut: () => void = () => {};
+    const calls: string[] = [];
+    const charge = step("charge", () => calls.push("charge"), { effect: "write" });
+    const wait = step("wait", () => new Promise<string>((done) => (cut = () => done("done"))), {
+      effect: "read",
+    });
+    const module = workflow("order", { charge, wait }, async (session) => {
+      const { session: next } = await wait.call((await charge.call(session, null)).session, null);
+      return next.say("Shipped.", { role: "assistant" });
+    });
+    const first = rathOf({ store });
+    const handler = a2a(first, module, { open: true, card });
+    const { task } = (await call(handler, "SendMessage", {
+      ...(message("go") as object),
+      configuration: { returnImmediately: true },
+    })) as unknown as { task: Task };
+    await expect.poll(() => calls).toEqual(["charge"]);
+    await first.close();
+    const other = a2a(rathOf({ store }), module, { open: true, card });
+    const got = (await call(other, "GetTask", { id: task.id })) as unknown as Task;
+    expect(got.status.state).toBe("TASK_STATE_WORKING");
+    const read = async () => {
+      cut();
+      return ((await call(other, "GetTask", { id: task.id })) as unknown as Task).status.state;
+    };
+    await expect.poll(read).toBe("TASK_STATE_COMPLETED");
+    expect(calls).toEqual(["charge"]);
+
+    const rath = rathOf();
+    const { module: ops, calls: deployed } = careful();
+    const desk = a2a(rath, ops, { open: true, card });
+    const asked = await sent(desk, "deploy");
+    expect(await call(desk, "SubscribeToTask", { id: asked.id })).toBe(-32004);
+    await rath.approve(`a2a/user/task/${asked.id}`, { by: "user:boss" });
+    const watched = await desk(
+      posted({ jsonrpc: "2.0", id: 1, method: "SubscribeToTask", params: { id: asked.id } }),
+    );
+    expect((await eventsOf(watched)).at(-1)?.result).toMatchObject({
+      statusUpdate: { status: { state: "TASK_STATE_COMPLETED" } },
+    });
+    expect(deployed()).toBe(1);
+  });
+
   it("[T7] keeps callers apart", async () => {
     const handler = a2a(rathOf(), echo(), {
       card,

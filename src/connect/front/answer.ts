@@ -10,7 +10,13 @@ export type FrontSender = Sender & { readonly isKnown?: boolean };
 export async function senderOf(request: Request, options: DoorOptions): Promise<FrontSender | Response> {
   const who = await whoSent(request, options);
   if (who instanceof Response) return who;
-  return { who, selfApproval: options.selfApproval === true, isKnown: options.principal !== undefined };
+  const { mayApprove } = options;
+  return {
+    who,
+    selfApproval: options.selfApproval === true,
+    isKnown: options.principal !== undefined,
+    ...(mayApprove && { mayApprove: (name) => mayApprove(request, name) }),
+  };
 }
 
 /** Whether a session acts for somebody. */
@@ -63,7 +69,8 @@ const WHAT_BECAME: Json = {
 
 /** The schema of a reply; undefined where any value is allowed. */
 export function replySchema(one: Awaited): { readonly [key: string]: Json } | undefined {
-  const schema = one.doubt === true ? WHAT_BECAME : one.type === "approval-ask" ? YES_OR_NO : undefined;
+  const schema =
+    one.doubt === true ? WHAT_BECAME : (one.answer ?? (one.type === "approval-ask" ? YES_OR_NO : undefined));
   return schema as { readonly [key: string]: Json } | undefined;
 }
 
@@ -114,7 +121,7 @@ export async function giveReplies(
         ...(outcome !== undefined && { value: outcome }),
         ...(typeof why === "string" && { why }),
       });
-    } else if (one.type === "approval-ask") {
+    } else if (one.type === "approval-ask" && !isAnswer(one, value)) {
       const { approved, why, edit, instead } = value as Word;
       const decision = { by, ask: one.id, ...(typeof why === "string" && { why }) };
       if (approved) await rath.approve(name, { ...decision, ...(edit !== undefined && { edit }) });
@@ -122,6 +129,11 @@ export async function giveReplies(
       else await rath.reject(name, decision);
     } else await rath.answer(name, one.id, value, by);
   }
+}
+
+/** Whether a value answers a question itself, and is not wrapped as the answer to an approval is. */
+function isAnswer(one: Awaited, value: Json): boolean {
+  return isQuestion(one) && typeof (Object(value) as Partial<Word>).approved !== "boolean";
 }
 
 function isRefusal(one: Awaited, value: Json): boolean {
@@ -144,6 +156,7 @@ function checked(one: Awaited, value: Json): Json {
     one.doubt === true
       ? ["done", "failed", "again"].includes(String(fields.decision))
       : one.type !== "approval-ask" ||
+        isAnswer(one, value) ||
         (fields.approved === true && fields.instead === undefined) ||
         (fields.approved === false && fields.edit === undefined);
   if (fits) return value;

@@ -1,6 +1,6 @@
-import { type Awaited, CancelledError, type Module, type Rath, RunFailedError } from "../../runtime/index.js";
-import { type FactId, type Json, warnOf } from "../../session/index.js";
-import { isObject, optionNames } from "../../util/index.js";
+import type { Awaited, Module, Rath } from "../../runtime/index.js";
+import type { FactId, Json } from "../../session/index.js";
+import { defined, isObject, optionNames } from "../../util/index.js";
 import { isModule } from "../../workflow/index.js";
 import {
   answerable,
@@ -20,6 +20,7 @@ import {
   refusal,
   requireDoor,
 } from "./door.js";
+import { Chat } from "./ui/chat.js";
 
 export type ApprovalsOptions = Omit<DoorOptions, "open" | "maxWaiting" | "onDisconnect"> & {
   /** The sessions that it is about: those whose names begin with this. Default: all. */
@@ -70,7 +71,9 @@ export function approvals(rath: Rath, options: ApprovalsOptions): Handler {
           data: { name, of },
         });
       await giveReplies(rath, name, [{ of, value }], sender);
-      goOn(rath, name, module?.(name));
+      const next = module?.(name);
+      // The run goes on as an answer of a chat, so that the readers of a chat can attach to it.
+      if (isModule(next)) await new Chat({ rath, module: next, ...sender, version: 7 }, name).resume();
       return Response.json({ answered: of }, { headers: FRESH });
     } catch (error) {
       return refusal(error);
@@ -89,21 +92,10 @@ async function waitingFor(rath: Rath, sender: FrontSender, under: string): Promi
     for (const one of await rath.pending(name)) {
       if (one.answered || !isAnswerable(one) || !may(one)) continue;
       if (isQuestion(one) && one.to?.includes(sender.who) !== true) continue;
-      const schema = replySchema(one);
-      found.push({ ...one, name, ...(schema !== undefined && { schema }) });
+      found.push({ ...one, name, ...defined({ schema: replySchema(one) }) });
     }
   }
   return found;
-}
-
-/** Goes on with a run that has its answer. It is nobody's to await. */
-function goOn(rath: Rath, name: string, module: Module | undefined): void {
-  if (!isModule(module)) return;
-  rath.resume(name, module).catch((error: unknown) => {
-    // The failure of a run is on its record.
-    if (!(error instanceof RunFailedError || error instanceof CancelledError))
-      warnOf(error, "OPENRATH_FRONT");
-  });
 }
 
 type Word = { readonly name: string; readonly of: FactId; readonly value: Json; readonly digest?: string };

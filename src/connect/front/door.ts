@@ -1,6 +1,14 @@
-import { type Json, type Principal, RathError, readableError, warnOf } from "../../session/index.js";
+import {
+  type Json,
+  MAX_DEPTH,
+  type Principal,
+  RathError,
+  readableError,
+  warnOf,
+} from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
-import { isSender, requireAccess, requireOptionNames, SENDERS } from "../options.js";
+import { requireOptions } from "../../workflow/index.js";
+import { isSender, requireAccess, SENDERS } from "../options.js";
 
 /** A front door: what a server of any kind calls with each request. */
 export type Handler = (request: Request) => Promise<Response>;
@@ -19,6 +27,11 @@ export type DoorOptions = {
    * the approvers that the terms name. Only a person (`user:…`) can approve in this way.
    */
   readonly selfApproval?: boolean;
+  /**
+   * Says whether the sender of a request may approve and settle in the session of this name. Default: all senders may, as
+   * far as `selfApproval` and the approvers that the terms name allow it.
+   */
+  readonly mayApprove?: (request: Request, name: string) => boolean;
   /** Bytes of a request at most. Default 4 MiB. */
   readonly maxBody?: number;
   /** Bytes that wait for a slow reader at most; then it is cut off, and the run goes on. Default 8 MiB. */
@@ -27,16 +40,23 @@ export type DoorOptions = {
   readonly onDisconnect?: "continue" | "cancel";
 };
 
-const OPTIONS = optionNames<DoorOptions>()("principal open selfApproval maxBody maxWaiting onDisconnect");
+/** A client's id as a part of the name of a session; `~3` at the end of a name would be a place in another session. */
+export function namePart(id: string): string {
+  return encodeURIComponent(id).replace(/~(\d*)$/, "%7E$1");
+}
+
+const OPTIONS = optionNames<DoorOptions>()(
+  "principal open selfApproval mayApprove maxBody maxWaiting onDisconnect",
+);
 
 const MAX_BODY = 4 * 1024 ** 2;
 
 /** Refuses options that would open a door to everybody by mistake. */
 export function requireDoor(door: string, options: DoorOptions, more: readonly string[]): void {
   const refuse = (reason: string, hint: string): FrontError => new FrontError(door, reason, hint);
-  requireOptionNames(options, [...OPTIONS, ...more], refuse, `${door}(rath, module, { principal })`);
-  const { principal, open, selfApproval, maxBody, maxWaiting, onDisconnect } = options;
-  requireAccess({ principal, open, selfApproval }, "user", refuse);
+  requireOptions(options, refuse, `${door}(rath, module, { principal })`, [...OPTIONS, ...more]);
+  const { principal, open, selfApproval, mayApprove, maxBody, maxWaiting, onDisconnect } = options;
+  requireAccess({ principal, open, selfApproval, mayApprove }, "user", refuse);
   if (principal === undefined && open !== true)
     throw refuse(
       "nobody says who may come in",
@@ -69,6 +89,11 @@ export async function jsonOf(request: Request, { maxBody = MAX_BODY }: DoorOptio
       data: { type },
     });
   const text = await textOf(request, maxBody);
+  if (depthOf(text) > MAX_DEPTH)
+    throw new RequestError(400, "json-broken", "The request is nested too deep.", {
+      hint: `at most ${MAX_DEPTH} objects and lists within each other`,
+      data: { reason: "nested too deep" },
+    });
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -77,6 +102,16 @@ export async function jsonOf(request: Request, { maxBody = MAX_BODY }: DoorOptio
       data: { reason: error instanceof Error ? error.message : String(error) },
     });
   }
+}
+
+/** How deep a JSON text is nested, found without a call for each level. */
+function depthOf(text: string): number {
+  let [depth, deepest] = [0, 0];
+  for (const [sign] of text.matchAll(/"(?:[^"\\]|\\.)*"?|[[\]{}]/gs)) {
+    if (sign === "[" || sign === "{") deepest = Math.max(deepest, ++depth);
+    else if (sign === "]" || sign === "}") depth -= 1;
+  }
+  return deepest;
 }
 
 async function textOf(request: Request, most: number): Promise<string> {

@@ -4,5 +4,5 @@ export { agui } from "./agui/agui.js";
 export { frontContext, frontTools } from "./agui/front-tool.js";
 export { appState, stateTool } from "./agui/state.js";
 export { approvals } from "./approvals.js";
-export { FrontError, type Handler } from "./door.js";
+export { FrontError, type Handler, jsonOf, RequestError } from "./door.js";
 export { type ServeOptions, serve } from "./serve.js";

@@ -34,9 +34,16 @@ it("[S1] serves a fetch handler", async () => {
     FrontError,
   );
   await expect(serve(7 as never)).rejects.toThrow("handler must be a function");
-  await expect(serve(async () => new Response(), { port: Number(new URL(url).port) })).rejects.toThrow(
-    "EADDRINUSE",
-  );
+});
+
+it("[S4] refuses a port that is used", async () => {
+  const url = await served(async () => new Response());
+  const again = serve(async () => new Response(), { port: Number(new URL(url).port) });
+  await expect(again).rejects.toMatchObject({
+    code: "front-refused",
+    message: expect.stringContaining("is used by another program"),
+    hint: "give another port, or 0 for a free one",
+  });
 });
 
 it("[S2] tells a handler that its client left, and holds back what a slow one does not take", async () => {

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import { warnOf } from "../../session/index.js";
 import { optionNames } from "../../util/index.js";
-import { requireOptionNames } from "../options.js";
+import { requireOptions } from "../../workflow/index.js";
 import { FrontError, type Handler, RequestError, refusal } from "./door.js";
 
 export type ServeOptions = {
@@ -12,12 +12,21 @@ export type ServeOptions = {
   readonly host?: string;
   /** Bytes of a request at most. Default 32 MiB. */
   readonly maxBody?: number;
+  /**
+   * Milliseconds within which the headers of a request must have come; its body may take three times as long. Default 20,000: a
+   * client that sends a byte now and then would hold its connection for good.
+   */
+  readonly patience?: number;
+  /** Connections at once at most; further ones are refused. Default 10,000. */
+  readonly connections?: number;
 };
 
 /** A server that runs, its URL, and the way to end it: answers that are under way are cut off. */
 export type Served = { readonly url: string; close(): Promise<void> };
 
-const OPTIONS = optionNames<ServeOptions>()("port host maxBody");
+const OPTIONS = optionNames<ServeOptions>()("port host maxBody patience connections");
+const PATIENCE = 20_000;
+const CONNECTIONS = 10_000;
 const MAX_BODY = 32 * 1024 ** 2;
 
 /**
@@ -31,13 +40,27 @@ export async function serve(handler: Handler, options: ServeOptions = {}): Promi
   const refuse = (reason: string, hint: string): Error => new FrontError("serve", reason, hint);
   if (typeof handler !== "function")
     throw refuse("its handler must be a function", "serve(uiStream(rath, module, { principal }))");
-  requireOptionNames(options, OPTIONS, refuse, "serve(handler, { port: 3000 })");
-  const { port = 0, host = "127.0.0.1" } = options;
-  const server = createServer(nodeListener(handler, options));
+  requireOptions(options, refuse, "serve(handler, { port: 3000 })", OPTIONS);
+  const { port = 0, host = "127.0.0.1", patience = PATIENCE, connections = CONNECTIONS } = options;
+  for (const [option, value] of Object.entries({ patience, connections }))
+    if (!(Number.isSafeInteger(value) && value > 0))
+      throw refuse(`its \`${option}\` must be a whole number, at least 1`, `${option}: ${PATIENCE}`);
+  const limits = {
+    headersTimeout: patience,
+    requestTimeout: 3 * patience,
+    connectionsCheckingInterval: Math.max(50, Math.floor(patience / 4)),
+  };
+  const server = createServer(limits, nodeListener(handler, options));
+  server.maxConnections = connections;
   await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
+    const failed = (error: NodeJS.ErrnoException): void => {
+      const isTaken = error.code === "EADDRINUSE";
+      const reason = isTaken ? `port ${port} is used by another program` : error.message;
+      reject(refuse(reason, isTaken ? "give another port, or 0 for a free one" : "check port and host"));
+    };
+    server.once("error", failed);
     server.listen(port, host, () => {
-      server.off("error", reject);
+      server.off("error", failed);
       resolve();
     });
   });
@@ -88,6 +111,9 @@ async function exchange(
   if (!incoming.complete) incoming.resume();
 }
 
+/** Methods that a Request cannot have. */
+const UNSENT: ReadonlySet<string> = new Set(["TRACE", "TRACK", "CONNECT"]);
+
 /** The signal of a Request follows another one only as long as the Request is in memory: until its answer is over. */
 const answering = new WeakMap<ServerResponse, Request>();
 
@@ -100,7 +126,11 @@ function requestOf(incoming: IncomingMessage, body: LimitedBody, signal: AbortSi
     for (const value of values) headers.append(name, value);
   const base = `http://${given.host ?? "localhost"}`;
   const url = URL.canParse(originalUrl, base) ? new URL(originalUrl, base) : undefined;
-  if (url === undefined)
+  if (UNSENT.has(method))
+    throw new RequestError(405, "method-refused", "This method is not answered here.", {
+      hint: "send GET or POST",
+    });
+  if (url === undefined || url.username !== "" || url.password !== "")
     throw new RequestError(400, "url-broken", "The address of the request is not valid.", {
       hint: "send a valid Host and path",
     });

@@ -9,7 +9,7 @@ import type {
   PendingWrite,
   SerializerProtocol,
 } from "@langchain/langgraph-checkpoint";
-import { canonical, type Json } from "../../session/index.js";
+import { canonical, type Json, jsonCopy } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { compareText, defined, mapValues } from "../../util/index.js";
 import { CheckpointUnreadableError, SaverInputError, ThreadMismatchError } from "./error.js";
@@ -219,7 +219,7 @@ export class Checkpoints {
     );
     const about = this.#dump(metadata ?? {});
     const extra = Object.keys(rest).length > 0 ? this.#dump(rest) : undefined;
-    const { head, versions, seen } = plain({
+    const { head, versions, seen } = jsonCopy({
       head: { v: v ?? null, ts: ts ?? null },
       versions: channel_versions ?? {},
       seen: versions_seen ?? {},
@@ -393,15 +393,11 @@ function missing(attempt: string, field: string): SaverInputError {
   );
 }
 
-function plain(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value)) as Json;
-}
-
 function isEqual(one: unknown, other: unknown): boolean {
   if (one === other) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null) return false;
   try {
-    return canonical(plain(one)) === canonical(plain(other));
+    return canonical(jsonCopy(one)) === canonical(jsonCopy(other));
   } catch {
     return false;
   }

@@ -39,7 +39,7 @@ function talker(checkpointer: RathSaver, characters: number) {
 }
 
 describe.each(KINDS)("evidence over $kind", ({ url }) => {
-  it("[E1] what was said, called and answered stands in the conversation, once, with what it cost", async () => {
+  it("[E1] words, calls and answers stand in the conversation, once, with their cost", async () => {
     const saver = await rathSaver(url(path, "said"));
     await ran(saver);
     const session = await saver.session("t");
@@ -93,7 +93,7 @@ describe.each(KINDS)("evidence over $kind", ({ url }) => {
     await saver.close();
   });
 
-  it("[E3] what was erased is a mark in every checkpoint that had it, and the thread goes on", async () => {
+  it("[E3] erased content is a mark in every checkpoint that had it, and the thread goes on", async () => {
     const saver = await rathSaver(url(path, "erased"), { erasable: true });
     const graph = talker(saver, 60);
     const secret = "my number is 555-0199, do not tell it to anybody";

@@ -18,10 +18,7 @@ export function dumpedOf(type: string, bytes: Uint8Array): Dumped {
 /** Where a text differs from another: what is kept of its beginning and of its end, and what stands between. */
 export type Splice = { readonly start: number; readonly tail: number; readonly text: string };
 
-/**
- * A serialised value, kept as what it adds to another one. A channel that grows by a message at each step is held once,
- * whatever the number of its versions.
- */
+/** A serialised value kept as what it adds to another: a growing channel is held once. */
 export class Held {
   readonly type: string;
   readonly binary: boolean;
@@ -141,10 +138,7 @@ function isLow(code: number): boolean {
   return code >= 0xdc00 && code <= 0xdfff;
 }
 
-/**
- * A serialised value as it stands in a note, in the first of these forms that gives back every byte: as JSON that people
- * can read, as what it adds to the value of the checkpoint before, as text, as bytes.
- */
+/** A serialised value in a note, in the first lossless form: JSON, an addition to the last, text, bytes. */
 export type Entry = {
   /** The serializer's word for it; "json" when it is not said. */
   readonly type?: string;

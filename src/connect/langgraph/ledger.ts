@@ -97,8 +97,8 @@ export class Ledger {
   }
 
   /**
-   * Where something goes that belongs to a checkpoint. A second continuation of a checkpoint begins a branch. A
-   * subgraph goes where the graph it works for stands, unless it is taken back to an earlier checkpoint of its own.
+   * Where a checkpoint's data go. A second continuation begins a branch. A subgraph goes with its graph,
+   * unless it is taken back to an earlier checkpoint of its own.
    */
   place(namespace: string, id: string | undefined, root: string | undefined): Place | undefined {
     const ends = this.ends;
@@ -123,10 +123,7 @@ export class Ledger {
     return open === undefined ? { tip: spot.tip, fork: this.#nextFork() } : { tip: open };
   }
 
-  /**
-   * Where a copy of a checkpoint goes: beside the one that it is a copy of. LangGraph gives it the same parent and the
-   * same versions, and what the original was made of is what the copy is made of.
-   */
+  /** The place of a checkpoint's copy, beside the original: it has the same parent and versions. */
   placeOfCopy(put: Put): Place | undefined {
     if ((jsonOf(put.metadata.text)?.value as Fields | null | undefined)?.source !== "fork") return undefined;
     const versions = JSON.stringify(put.versions);
@@ -220,8 +217,7 @@ export class Ledger {
 
   #writes(before: Tip, note: Fields): Tip {
     const namespace = String(note.namespace ?? "");
-    const id = String(note.checkpoint ?? "");
-    const key = keyOfSpot(namespace, id);
+    const key = keyOfSpot(namespace, String(note.checkpoint ?? ""));
     const writes = writesOf(note, before);
     for (const { value } of writes)
       if (value.type === "json" && !value.binary && value.text.includes("tool_calls"))

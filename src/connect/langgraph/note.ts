@@ -226,10 +226,7 @@ function patchOf(before: Versions | undefined, after: Versions): Patch {
     ),
   );
   const unset = Object.keys(before ?? {}).filter((key) => !Object.hasOwn(after, key));
-  const patch = {
-    ...(Object.keys(set).length > 0 && { set }),
-    ...(unset.length > 0 && { unset }),
-  };
+  const patch = { ...(Object.keys(set).length > 0 && { set }), ...(unset.length > 0 && { unset }) };
   if (JSON.stringify(patched(before, patch)) === JSON.stringify(after)) return patch;
   // Their order is not the one that the change would give them: all of them are said anew.
   return { set: after, unset: Object.keys(before ?? {}) };

@@ -11,7 +11,7 @@ import type {
 import type { Session } from "../../session/index.js";
 import { openStore, type Store } from "../../store/index.js";
 import { optionNames, showValue } from "../../util/index.js";
-import { requireOptionNames } from "../options.js";
+import { requireOptions } from "../../workflow/index.js";
 import { Checkpoints, type Config, type Peer, type Versions } from "./checkpoints.js";
 import { PeerMissingError, SaverInputError } from "./error.js";
 import { PREFIX } from "./note.js";
@@ -21,10 +21,7 @@ export type RathSaverOptions = {
   readonly serde?: SerializerProtocol;
   /** The prefix of the names of threads. Default "langgraph/". */
   readonly prefix?: string;
-  /**
-   * Two graphs at work on one thread at once: "fork" (the default) keeps both, each on a branch of its own; "refuse"
-   * stops the one that comes second with a `ThreadConflictError`.
-   */
+  /** Two graphs on one thread: "fork" (default) keeps both on branches; "refuse": a `ThreadConflictError`. */
   readonly race?: "fork" | "refuse";
   /** Keeps every content in a salted blob, so that it can be erased. */
   readonly erasable?: boolean;
@@ -54,7 +51,7 @@ const OPTIONS = optionNames<RathSaverOptions>()("serde prefix race erasable");
  * said, called and answered stands in the record as such.
  */
 export async function rathSaver(store: Store | string, options: RathSaverOptions = {}): Promise<RathSaver> {
-  requireOptions(options);
+  checkSaver(options);
   const peer = await loadPeer();
   const opened = typeof store === "string" ? await openStore(store) : undefined;
   return new (saverClass(peer))(opened ?? (store as Store), opened !== undefined, options);
@@ -146,9 +143,9 @@ function saverClass(peer: Peer): SaverClass {
   return RathSaverClass;
 }
 
-function requireOptions(options: RathSaverOptions): void {
+function checkSaver(options: RathSaverOptions): void {
   const refuse = (reason: string, hint: string) => new SaverInputError("make a saver", reason, hint);
-  requireOptionNames(options, OPTIONS, refuse, 'rathSaver("sqlite:./rath.db", { race: "fork" })');
+  requireOptions(options, refuse, 'rathSaver("sqlite:./rath.db", { race: "fork" })', OPTIONS);
   const { race, prefix } = options;
   if (race !== undefined && race !== "fork" && race !== "refuse")
     throw refuse(

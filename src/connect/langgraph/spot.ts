@@ -79,10 +79,7 @@ function picked(writes: readonly Write[], replaces: (write: Write) => boolean): 
 export type Texts = readonly string[] | null;
 
 /** The texts on the way to the end of a branch, by fact, and where each text may be found. */
-export type Pool = {
-  readonly said: List<Texts>;
-  readonly known: ReadonlyMap<string, readonly Heard[]>;
-};
+export type Pool = { readonly said: List<Texts>; readonly known: ReadonlyMap<string, readonly Heard[]> };
 /** A text of the fact of that number; on this branch only if the texts there are these. */
 export type Heard = { readonly fact: number; readonly place: number; readonly texts: Texts };
 
@@ -94,10 +91,7 @@ export const ERASED = "[erased from the record]";
 
 type Fields = { readonly [key: string]: Json };
 
-/**
- * The value with every text that was said just before left out and pointed at, so that the record holds it once;
- * undefined when it has no such text, or when the value has our mark in it already.
- */
+/** The value with texts that were just said replaced by pointers; undefined without any, or with our mark. */
 export function hideSaid(value: Json, pool: Pool): Json | undefined {
   let found = false;
   let clash = false;

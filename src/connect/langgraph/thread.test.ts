@@ -44,7 +44,7 @@ describe.each(KINDS)("threads over $kind", ({ url }) => {
     await saver.close();
   });
 
-  it("[V3] what cannot be meant is refused with what to write instead", async () => {
+  it("[V3] invalid options are refused with valid ones", async () => {
     const saver = await rathSaver(url(path, "refused"));
     const metadata = { source: "loop", step: 0, parents: {} } as const;
     await expect(saver.put({}, empty(), metadata, {})).rejects.toThrow(/thread_id/);
@@ -105,7 +105,7 @@ describe.each(KINDS)("threads over $kind", ({ url }) => {
     await saver.close();
   });
 
-  it("[V5] what has the name of a thread and is another one is not taken for it", async () => {
+  it("[V5] another session with the name of a thread is not taken for it", async () => {
     const saver = await rathSaver(url(path, "other"));
     await putAt(saver, "user-1", undefined, { a: "secret of user-1" });
     await putAt(saver, "ada", undefined, { a: "ada" });

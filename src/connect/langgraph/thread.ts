@@ -29,9 +29,8 @@ const PATIENCE = 1_000;
 const ATTEMPTS = 50;
 
 /**
- * A thread of LangGraph as a session of a store. While it has no branches it has one name; then each branch has a name
- * of its own, `NAME@branch`, and NAME stands where LangGraph would go on. Names move by compare-and-swap: who comes
- * second looks again and goes on from there, or beside it.
+ * A thread of LangGraph as a session. Each branch has a name, `NAME@branch`, and NAME stands where LangGraph
+ * would go on. Names move by compare-and-swap; the loser looks again.
  */
 export class Thread {
   readonly id: string;
@@ -200,6 +199,17 @@ export class Thread {
     return scribe;
   }
 
+  /**
+   * Another writer may have begun the first branch just before, and left the thread's own name where it was. The new session
+   * is kept under the name of its branch too, before the thread's own name goes on to another branch.
+   */
+  async #keepOwn(session: Session, own: string): Promise<void> {
+    const head = await this.#store.head(own);
+    if (head === undefined) return;
+    await this.#store.save(session, { name: own, expect: head });
+    throw new ConflictError(own, session.id, head);
+  }
+
   /** Moves the names: that of the branch, and the thread's own to where LangGraph would go on. */
   async #save({ session, branch, fork }: Written, scribe: Scribe): Promise<void> {
     const { ledger } = scribe;
@@ -209,6 +219,7 @@ export class Thread {
     if (!forked && fork === undefined && branch === trunk) {
       await this.#store.save(session, { name: this.name, expect: at ?? null });
       this.#heads.set(this.name, session.id);
+      await this.#keepOwn(session, `${this.name}@${trunk}`);
       return;
     }
     const name = `${this.name}@${branch}`;
@@ -219,11 +230,10 @@ export class Thread {
     } else {
       // The first branch: until now the thread's own name was that of its only line.
       const own = `${this.name}@${trunk}`;
-      const line = await scribe.session(at);
       await this.#store.save(current, {
         name: this.name,
         expect: at,
-        also: { [own]: line, [name]: session },
+        also: { [own]: await scribe.session(at), [name]: session },
       });
       this.#heads.set(own, at);
     }

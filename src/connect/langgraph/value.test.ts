@@ -56,7 +56,7 @@ describe.each(KINDS)("values over $kind", ({ url }) => {
   let count = 0;
 
   it.each(["json", "other"])(
-    "[V2] what was put comes back byte for byte, serialised as %s",
+    "[V2] a value comes back byte for byte, serialised as %s",
     { timeout: 120_000 },
     async (kind) => {
       await fc.assert(

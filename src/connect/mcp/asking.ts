@@ -9,6 +9,7 @@ import { partOf } from "./content.js";
 import { type Definition, misfit, withDefaults } from "./definition.js";
 import { McpCallError, McpSamplingError } from "./error.js";
 import type { Secrets } from "./http.js";
+import type { TaskHandle } from "./task.js";
 
 const ACTIONS: readonly unknown[] = ["accept", "decline", "cancel"] satisfies Answer["action"][];
 /** How often a person is told that an answer does not fit. */
@@ -19,7 +20,7 @@ const ROUNDS = 10;
 const HOW =
   'answer with { action: "accept", content: { … } }, where the content fits the schema, or with such content alone; with { action: "decline" } or { action: "cancel" } otherwise';
 
-type Told = { readonly output: Json } | Asking;
+type Told = { readonly output: Json } | { readonly task: TaskHandle } | Asking;
 
 /**
  * A call that may ask a person or a model, as a module: a step that calls, a wait for each question, a model call for
@@ -34,7 +35,9 @@ export function askingModule(
 ): Module {
   const { name: server, secrets, sampling } = connection;
   const told = (called: Called): Told =>
-    "result" in called ? { output: shape(called) } : (secrets.json(called) as Asking);
+    "result" in called
+      ? { output: shape(called) }
+      : (secrets.json(called) as Exclude<Told, { output: Json }>);
   const { effect } = definition;
   const begin = step(
     name,
@@ -46,6 +49,17 @@ export function askingModule(
     async ({ input, resume, answers }: { input: Json; resume: Resume; answers: Answers }, context) =>
       told(await connection.answer(definition, input, context, { resume, of: answers })),
     { effect },
+  );
+  const follow = step(
+    `${name}.task`,
+    async (task: TaskHandle, context) => told(await connection.follow(definition, task, context)),
+    { effect: "read" },
+  );
+  const reply = step(
+    `${name}.answer`,
+    async ({ task, answers }: { task: TaskHandle; answers: Answers }) =>
+      told(await connection.reply(task, answers)),
+    { effect: "idempotent" },
   );
   const answered = async (
     session: Session,
@@ -78,12 +92,24 @@ export function askingModule(
         try {
           let { session: at, value } = await begin.call(entered, input);
           let samples = 0;
-          for (let round = 0; round < ROUNDS; round++) {
+          for (let round = 0; round < ROUNDS; ) {
             const now = value as Told;
             if ("output" in now) return at;
+            if ("task" in now) {
+              // The task is on the record: a run that is resumed waits for the same one.
+              ({ session: at, value } = await follow.call(at, now.task));
+              continue;
+            }
+            round += 1;
             parked = now.resume.parked;
             const heard = await answered(at, now, samples);
             samples += now.samples.length;
+            const { task, given } = now.resume;
+            if (task !== undefined && parked === undefined) {
+              const answers = { ...given, ...heard.answers };
+              ({ session: at, value } = await reply.call(heard.session, { task, answers }));
+              continue;
+            }
             const more = { input, resume: now.resume, answers: heard.answers };
             ({ session: at, value } = await goOn.call(heard.session, more));
           }

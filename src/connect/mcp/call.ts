@@ -10,6 +10,7 @@ import type { Sample } from "./asking.js";
 import type { Definition } from "./definition.js";
 import { McpAnswerError } from "./error.js";
 import type { Fields, Link, Root } from "./link.js";
+import { type TaskHandle, taskIn } from "./task.js";
 
 export type CallContext = { readonly signal: AbortSignal; emit(delta: Json): void };
 
@@ -19,8 +20,8 @@ export type Answer = { readonly action: "accept" | "decline" | "cancel"; readonl
 /** Answers by the keys of what was asked: of persons, and of models. */
 export type Answers = { readonly [key: string]: Answer | Json };
 
-/** How far a call got: to its result, or to what the server wants to know first. */
-export type Called = { readonly result: CallToolResult } | Asking;
+/** How far a call got: to its result, to a task of the server, or to what the server wants to know first. */
+export type Called = { readonly result: CallToolResult } | { readonly task: TaskHandle } | Asking;
 export type Asking = {
   readonly questions: readonly Question[];
   readonly samples: readonly Sample[];
@@ -33,11 +34,14 @@ export type Resume = {
   readonly given?: { readonly [key: string]: Json };
   /** Of 2025: which call in this process waits. */
   readonly parked?: string;
+  /** The task that asks. */
+  readonly task?: TaskHandle;
 };
 
 export type CallSettings = {
   readonly server: string;
   readonly sampling: boolean;
+  readonly elicitation: boolean;
   readonly roots: readonly Root[] | undefined;
   /** Milliseconds that a server may take between two questions. */
   readonly deadline: number;
@@ -72,30 +76,50 @@ export async function callInRounds(
       definition,
       { signal: context.signal, onprogress: (progress) => context.emit(emitted(settings.server, progress)) },
     );
-    if (!isAsking(found)) return { result: found };
+    if (!isAsking(found)) return calledOf(found);
     state = found.requestState;
-    responses = {};
-    const questions: Question[] = [];
-    const samples: Sample[] = [];
-    for (const [key, request] of Object.entries(found.inputRequests ?? {})) {
-      const { method, params } = request as { readonly method: string; readonly params?: unknown };
-      if (method === "elicitation/create") questions.push(questionOf(key, params));
-      else if (method === "sampling/createMessage" && settings.sampling)
-        samples.push({ key, params: (params ?? {}) as Json });
-      else if (method === "roots/list") responses[key] = { roots: settings.roots ?? [] };
-      else throw new McpAnswerError(settings.server, "a call", `it asks for ${JSON.stringify(method)}`);
-    }
+    const { questions, samples, given } = requestsIn(found.inputRequests, settings);
+    responses = given;
     if (questions.length + samples.length > 0)
       return {
         questions,
         samples,
         resume: {
           ...(state !== undefined && { state }),
-          ...(Object.keys(responses).length > 0 && { given: responses as { [key: string]: Json } }),
+          ...(Object.keys(given).length > 0 && { given }),
         },
       };
   }
   throw new McpAnswerError(settings.server, "a call", `it asks again after ${ROUNDS} rounds`);
+}
+
+/** A question of the server to a person, to a model, or to this client, which answers at once. */
+export function requestsIn(
+  requests: unknown,
+  { server, sampling, elicitation, roots }: CallSettings,
+): {
+  readonly questions: readonly Question[];
+  readonly samples: readonly Sample[];
+  readonly given: { readonly [key: string]: Json };
+} {
+  const questions: Question[] = [];
+  const samples: Sample[] = [];
+  const given: { [key: string]: Json } = {};
+  for (const [key, request] of Object.entries((requests ?? {}) as Fields)) {
+    const { method, params } = (request ?? {}) as Fields;
+    if (method === "elicitation/create" && elicitation) questions.push(questionOf(key, params));
+    else if (method === "sampling/createMessage" && sampling)
+      samples.push({ key, params: (params ?? {}) as Json });
+    else if (method === "roots/list") given[key] = { roots: [...(roots ?? [])] } as Json;
+    else throw new McpAnswerError(server, "a call", `it asks for ${JSON.stringify(method)}`);
+  }
+  return { questions, samples, given };
+}
+
+/** A result, or the task that it stands for. */
+function calledOf(result: CallToolResult): Called {
+  const task = taskIn(result);
+  return task === undefined ? { result } : { task };
 }
 
 /** Progress as observers hear it. */
@@ -125,7 +149,8 @@ type Asked = {
 export class ParkedCall {
   readonly id = randomBytes(9).toString("base64url");
   readonly link: Link;
-  readonly #done: Promise<{ readonly result: CallToolResult } | { readonly error: unknown }>;
+  readonly #done: Promise<Called | { readonly error: unknown }>;
+  readonly #task: TaskHandle | undefined;
   readonly #waiting: Asked[] = [];
   readonly #controller = new AbortController();
   readonly #what: string;
@@ -134,11 +159,19 @@ export class ParkedCall {
   #asked = 0;
   #context: CallContext;
 
-  constructor(link: Link, definition: Definition, input: Json, settings: CallSettings, context: CallContext) {
+  /** With a task, waits for its result: the server asks on the way. */
+  constructor(
+    link: Link,
+    definition: Definition,
+    of: { readonly input: Json } | { readonly task: TaskHandle; readonly milliseconds: number },
+    settings: CallSettings,
+    context: CallContext,
+  ) {
     this.link = link;
     this.#context = context;
     this.#what = `the call of ${JSON.stringify(definition.name)}`;
-    this.#deadline = settings.deadline;
+    this.#task = "task" in of ? of.task : undefined;
+    this.#deadline = "task" in of ? of.milliseconds : settings.deadline;
     link.helper = {
       ...(settings.sampling && {
         sample: (params: unknown) =>
@@ -146,17 +179,20 @@ export class ParkedCall {
       }),
       elicit: (params) => this.#ask((key) => ({ question: questionOf(key, params) })),
     };
-    this.#done = link
-      .call({ name: definition.name, arguments: input }, definition, {
-        signal: this.#controller.signal,
-        patient: true,
-        // The progress goes to the caller who continues it.
-        onprogress: (progress) => this.#context.emit(emitted(settings.server, progress)),
-      })
-      .then(
-        (result) => ({ result: result as CallToolResult }),
-        (error: unknown) => ({ error }),
-      );
+    const ask = {
+      signal: this.#controller.signal,
+      patient: true,
+      // The progress goes to the caller who continues it.
+      onprogress: (progress: Json) => this.#context.emit(emitted(settings.server, progress)),
+    };
+    this.#done = (
+      "task" in of
+        ? link.ask("tasks/result", { taskId: of.task.id }, ask)
+        : link.call({ name: definition.name, arguments: of.input }, definition, ask)
+    ).then(
+      (result) => calledOf(result as CallToolResult),
+      (error: unknown) => ({ error }),
+    );
   }
 
   /** Goes on until there is a result, or a question. */
@@ -178,7 +214,7 @@ export class ParkedCall {
         return {
           questions: this.#waiting.flatMap(({ what }) => ("question" in what ? [what.question] : [])),
           samples: this.#waiting.flatMap(({ what }) => ("sample" in what ? [what.sample] : [])),
-          resume: { parked: this.id },
+          resume: { parked: this.id, ...(this.#task !== undefined && { task: this.#task }) },
         };
       if ("error" in first) throw first.error;
       return first;

@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { InputRequiredResult, RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
-import type { Module, Rath } from "../../runtime/index.js";
+import type { Module, Rath, Sender } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
 import { defined } from "../../util/index.js";
 import { loadServer, McpOptionError } from "./error.js";
-import { type Abilities, abilityFor, type Given, questionsOf } from "./form.js";
+import { type Abilities, askable, type Given, questionsOf } from "./form.js";
 import { began, type Report, RUNS, wentOn } from "./served.js";
+import type { Tasks } from "./tasks.js";
 
 /** The state that a client receives with its questions and returns with the answers. */
 export type State = {
@@ -20,9 +21,11 @@ export type Desk = {
   readonly rath: Rath;
   readonly by: Principal;
   readonly store: boolean;
-  readonly selfApproval: boolean;
+  readonly sender: Sender;
   readonly codec: RequestStateCodec<State>;
   readonly abilities: (context: ServerContext) => Abilities;
+  /** The calls that become tasks, for clients that know tasks. */
+  readonly tasks: Tasks | undefined;
 };
 
 /**
@@ -40,8 +43,7 @@ export async function conduct<Result extends object>(
   context: ServerContext,
   told: (report: Report) => Result | Promise<Result>,
 ): Promise<Result | InputRequiredResult> {
-  const { rath, by, selfApproval, codec } = desk;
-  const sender = { who: by, selfApproval };
+  const { rath, sender, codec } = desk;
   const { of, module, task, session } = call;
   const { signal } = context.mcpReq;
   const state = context.mcpReq.requestState<State>();
@@ -65,12 +67,7 @@ export async function conduct<Result extends object>(
   } finally {
     stop();
   }
-  const abilities = desk.abilities(context);
-  // Questions to others are not for this client.
-  const helpful = report.waiting.filter((one) => abilityFor(one) !== undefined && one.mayAnswer === true);
-  const able = helpful.filter((one) => abilities[abilityFor(one) as keyof Abilities] !== undefined);
-  // Questions that only a client can answer are asked even so: the protocol has an error for a missing ability.
-  const asked = able.length > 0 ? able : helpful.filter((one) => abilityFor(one) !== "elicitation");
+  const asked = askable(report.waiting, desk.abilities(context));
   if (report.status !== "waiting" || asked.length === 0) return told(report);
   const { inputRequired } = await loadServer();
   const { inputRequests, asks } = questionsOf(asked, { inputRequired });

@@ -6,6 +6,7 @@ import { type Breach, pause, timed } from "./limits.js";
 import { type Fields, type Helper, Link, type LinkOptions } from "./link.js";
 import { type AddressPeer, commandOf } from "./peer.js";
 import { type Fault, StdioTransport } from "./stdio.js";
+import { foldTasks, TASKS } from "./task.js";
 
 /** How long a server may say nothing to the question which protocol it speaks; then it is one of old. */
 const PROBE_MILLISECONDS = 5_000;
@@ -34,7 +35,7 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
     seen.fault ??= { loss, reason };
     seen.link?.lost({ loss, reason });
   };
-  const transport: Transport =
+  const opened: Transport =
     "url" in peer
       ? new StreamableHTTPClientTransport(new URL(peer.url), {
           fetch: fetchOf(peer, library, options, ({ loss, message }) => note(loss, message)),
@@ -44,6 +45,7 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
           secrets.add(command.env);
           return command;
         }, limits);
+  const transport = options.tasks ? foldTasks(opened) : opened;
   const client = new Client(
     { name: "openrath", version: "0.1.0" },
     {
@@ -51,6 +53,7 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
         ...(options.sampling && { sampling: {} }),
         ...(options.elicitation && { elicitation: { form: {} } }),
         ...(options.roots !== undefined && { roots: { listChanged: true } }),
+        ...(options.tasks && { extensions: { [TASKS]: {} } }),
       },
       versionNegotiation: {
         mode: legacy ? "legacy" : "auto",
@@ -80,6 +83,9 @@ async function attempt(options: LinkOptions, legacy: boolean): Promise<Link> {
     const fault = (transport as { readonly fault?: Fault }).fault;
     note(fault?.loss ?? "ended", fault?.reason ?? "the connection ended");
   };
+  client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+    for (const watcher of seen.link?.watchers ?? []) watcher(params.uri);
+  });
   const helper = (): Helper => seen.link?.helper ?? {};
   if (options.sampling)
     client.setRequestHandler("sampling/createMessage", async (request, context) => {

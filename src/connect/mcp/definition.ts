@@ -13,6 +13,8 @@ export type Definition = {
   readonly effect: Effect;
   /** SHA-256 of the definition as the server gave it, in canonical form. */
   readonly digest: string;
+  /** Before 2026 a client says which call may become a task, if the tool can. */
+  readonly task?: true;
 };
 
 /** A tool that cannot be offered to a model, and why. */
@@ -50,7 +52,7 @@ export function definitionsIn(list: readonly unknown[]): {
 }
 
 function definitionOf(given: unknown): Definition | Refused {
-  const { name, description, title, inputSchema, annotations } = fieldsOf(given);
+  const { name, description, title, inputSchema, annotations, execution } = fieldsOf(given);
   if (typeof name !== "string" || name === "") return { name: brief(String(name)), reason: "it has no name" };
   const refuse = (reason: string): Refused => ({ name: brief(name), reason });
   if (name.length > 256) return refuse("its name is longer than 256 characters");
@@ -65,12 +67,14 @@ function definitionOf(given: unknown): Definition | Refused {
   const text = seen(typeof description === "string" ? description : "");
   const words = text === "" ? seen(typeof title === "string" ? title : "") : text;
   const { readOnlyHint, idempotentHint } = fieldsOf(annotations);
+  const { taskSupport } = fieldsOf(execution);
   return Object.freeze({
     name,
     description: brief(words === "" ? `The tool ${brief(name)}.` : words, DESCRIPTION),
     input: schema as JsonObject,
     effect: readOnlyHint === true ? "read" : idempotentHint === true ? "idempotent" : "write",
     digest: digestOf(canonical(given as Json)),
+    ...((taskSupport === "optional" || taskSupport === "required") && { task: true as const }),
   });
 }
 

@@ -19,6 +19,8 @@ export type DoorOptions = {
    * other people may, or the approvers that the terms name. The caller must be a person: `by: "user:ada"`, or `principal`.
    */
   readonly selfApproval?: boolean;
+  /** Says whether a caller may approve and settle in the run of this name. Default: as `selfApproval` and the terms say. */
+  readonly mayApprove?: (who: Principal, name: string) => boolean;
   /** The names of the host under which it is reached by HTTP. Default: those of this machine alone. */
   readonly hosts?: readonly string[];
   /** The names of hosts whose pages may call it. Default: those of this machine alone. */

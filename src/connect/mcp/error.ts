@@ -1,5 +1,6 @@
 import { MissingPackageError } from "../../agent/model/index.js";
 import { type Json, RathError } from "../../session/index.js";
+import { clip } from "../../util/index.js";
 
 /** A connection or a server that cannot be: an option that there is not, no way to reach it. */
 export class McpOptionError extends RathError {
@@ -145,8 +146,7 @@ function quoted(name: string): string {
 
 /** Names and messages come from other people's programs: they may be of any length and shape. */
 export function brief(text: string, most = 100): string {
-  const whole = String(text).toWellFormed();
-  return whole.length <= most ? whole : `${whole.slice(0, most - 1).toWellFormed()}…`;
+  return clip(String(text), most);
 }
 
 /** The package, which is installed only by those who need it. */

@@ -1,12 +1,15 @@
 import { mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import type { Json } from "../../session/index.js";
 import { McpConnectError } from "./index.js";
 import { closeAll, evil, factsOf, lastOf, lives, memory, using } from "./testing/world.js";
 
-afterEach(closeAll);
+afterEach(async () => {
+  vi.unstubAllEnvs();
+  await closeAll();
+});
 
 const call = { tool: "evil_good", input: {} } as const;
 
@@ -166,7 +169,7 @@ describe("hostile definitions", () => {
 
 describe("secrets", () => {
   it("[E12] what a server was given in confidence is in no fact, whatever it says", async () => {
-    process.env.OPENRATH_TEST_SECRET = "canary-of-the-host";
+    vi.stubEnv("OPENRATH_TEST_SECRET", "canary-of-the-host");
     const server = evil("tells-secrets", {}, { env: { EVIL_TOKEN: () => "canary-of-the-server" } });
     const rath = memory();
     const session = await rath.run(using(await server.tools(), call, "ok"), rath.start("go"));

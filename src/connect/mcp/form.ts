@@ -14,24 +14,36 @@ export type Abilities = {
   readonly elicitation?: unknown;
   readonly sampling?: unknown;
   readonly roots?: unknown;
+  readonly extensions?: { readonly [extension: string]: unknown } | undefined;
 };
 
+/** The questions that this client is asked: of those that it may answer, the ones that it can. */
+export function askable(waiting: readonly Waiting[], abilities: Abilities): readonly Waiting[] {
+  // Questions to others are not for this client.
+  const helpful = waiting.filter((one) => abilityFor(one) !== undefined && one.mayAnswer === true);
+  const able = helpful.filter((one) => abilities[abilityFor(one) ?? "elicitation"] !== undefined);
+  // Questions that only a client can answer are asked even so: the protocol has an error for a missing ability.
+  return able.length > 0 ? able : helpful.filter((one) => abilityFor(one) !== "elicitation");
+}
+
 /** The ability of a client that something which waits needs, if a client could help at all. */
-export function abilityFor({ kind, shown }: Waiting): keyof Abilities | undefined {
+export function abilityFor({ kind, shown }: Waiting): "elicitation" | "sampling" | "roots" | undefined {
   const question = clientQuestion(shown);
   if (question !== undefined) return question.mcp === "roots/list" ? "roots" : "sampling";
   return kind === "approval" || kind === "signal" ? "elicitation" : undefined;
 }
 
-/** The requests to a client, and the question of the run behind each. Keys are the names that the run gave. */
+/** The requests to a client, and the question of the run behind each. Keys are the names that the run gave, by default. */
 export function questionsOf(
   waiting: readonly Waiting[],
   { inputRequired }: Pick<typeof import("@modelcontextprotocol/server"), "inputRequired">,
+  keyOf: (one: Waiting) => string = ({ name }) => name,
 ): { readonly inputRequests: InputRequests; readonly asks: { readonly [key: string]: string } } {
   const asks = new Map<string, string>();
   const requests = waiting.map((one) => {
-    let key = one.name === "" ? "ask" : one.name;
-    for (let count = 2; asks.has(key); count++) key = `${one.name}#${count}`;
+    const name = keyOf(one);
+    let key = name === "" ? "ask" : name;
+    for (let count = 2; asks.has(key); count++) key = `${name}#${count}`;
     asks.set(key, one.id);
     const question = clientQuestion(one.shown);
     if (question === undefined)

@@ -7,7 +7,7 @@ import type {
 import { callTools } from "../../agent/index.js";
 import { textOf } from "../../agent/model/index.js";
 import type { Tool } from "../../agent/tool/index.js";
-import { forward, type Module, type Rath } from "../../runtime/index.js";
+import { forward, type Module, type Rath, type Sender } from "../../runtime/index.js";
 import type { FactOf, Json, Principal, Session } from "../../session/index.js";
 import { conduct, type Desk, type State } from "./conduct.js";
 import { blocksOf } from "./content.js";
@@ -16,6 +16,8 @@ import type { Abilities } from "./form.js";
 import type { Prompts, Resources } from "./offer.js";
 import { offerPrompts, offerResources, offerSessions, offerSuggestions, outcome } from "./offer.js";
 import type { Report } from "./served.js";
+import { TASKS } from "./task.js";
+import type { Call, Tasks } from "./tasks.js";
 
 export type Offer = {
   /** Modules as tools, by the names that clients call. Each is given a task. */
@@ -30,8 +32,9 @@ export type Serving = {
   readonly rath: Rath;
   readonly store: boolean;
   readonly name: string;
-  readonly selfApproval: boolean;
+  readonly senderOf: (who: Principal) => Sender;
   readonly key: Uint8Array;
+  readonly tasks: Tasks | undefined;
   /** As it is now. */
   readonly offer: () => Offer;
 };
@@ -51,7 +54,7 @@ export async function instanceOf(
   by: Principal,
 ): Promise<Instance> {
   const { McpServer, createRequestStateCodec, CLIENT_CAPABILITIES_META_KEY } = await loadServer();
-  const { rath, store, name, selfApproval, key, offer } = serving;
+  const { rath, store, name, senderOf, key, tasks, offer } = serving;
   const { prompts, resources } = offer();
   const readable = store || Object.keys(resources).length > 0;
   const prompting = Object.keys(prompts).length > 0;
@@ -69,6 +72,7 @@ export async function instanceOf(
         logging: {},
         ...(readable && { resources: { subscribe: true, listChanged: true } }),
         ...(prompting && { prompts: { listChanged: true }, completions: {} }),
+        ...(tasks !== undefined && { extensions: { [TASKS]: {} } }),
       },
       requestState: { verify: codec.verify },
       // A list that is made anew is told once, not once for each of its entries.
@@ -84,7 +88,7 @@ export async function instanceOf(
     const { envelope = {} } = context.mcpReq as { readonly envelope?: { readonly [key: string]: unknown } };
     return (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as Abilities;
   };
-  const desk: Desk = { rath, by, store, selfApproval, codec, abilities };
+  const desk: Desk = { rath, by, store, sender: senderOf(by), codec, abilities, tasks };
   const offers = {
     modules: () => offerModules(server, offer().modules, desk),
     tools: () => offerTools(server, offer().tools, desk),
@@ -101,12 +105,34 @@ export async function instanceOf(
   await renew(["modules", "tools", "prompts", "resources"]);
   if (store) await offerSessions(server, { rath, by }, () => modulesOf(offer()));
   if (prompting) offerSuggestions(server, () => offer().prompts);
+  await tasks?.offer(server, desk, () => callsOf(offer(), rath));
   return { server, subscribed: subscriptions(server, readable && era === "legacy"), renew };
 }
 
 /** All that runs can be of: modules, and tools as modules. */
-function modulesOf({ modules, tools }: Offer): { readonly [tool: string]: Module } {
-  return { ...Object.fromEntries(tools.map((tool) => [tool.name, callModule(tool as Tool)])), ...modules };
+function modulesOf(offer: Offer): { readonly [tool: string]: Module } {
+  return {
+    ...Object.fromEntries(offer.tools.map((tool) => [tool.name, callModule(tool as Tool)])),
+    ...offer.modules,
+  };
+}
+
+/** The calls that clients can make, by the names of their tools. */
+function callsOf(offer: Offer, rath: Rath): ReadonlyMap<string, Call> {
+  const entries = Object.entries(modulesOf(offer)).map(([of, module]): [string, Call] => {
+    const isModule = Object.hasOwn(offer.modules, of);
+    return [of, isModule ? { of, module, told } : { of, module, told: (report) => toolTold(report, rath) }];
+  });
+  return new Map(entries);
+}
+
+/** A call of a client: a task, or a run that the request waits for. */
+function called(desk: Desk, call: Call, input: Task, context: ServerContext) {
+  return outcome(() =>
+    desk.tasks?.takes(call.of, desk.abilities(context)) === true
+      ? desk.tasks.begin(desk, call, input)
+      : conduct(desk, { ...call, ...input }, context, call.told),
+  );
 }
 
 async function offerModules(server: Package, modules: Offer["modules"], desk: Desk): Promise<Handle[]> {
@@ -115,8 +141,7 @@ async function offerModules(server: Package, modules: Offer["modules"], desk: De
     server.registerTool(
       tool,
       { description: descriptionOf(module), inputSchema: fromJsonSchema<Task>(TASK) },
-      (input: Task, context: ServerContext) =>
-        outcome(() => conduct(desk, { of: tool, module, ...input }, context, told)),
+      (input: Task, context: ServerContext) => called(desk, { of: tool, module, told }, input, context),
     ),
   );
 }
@@ -127,20 +152,20 @@ async function offerTools(server: Package, tools: Offer["tools"], desk: Desk): P
   return tools.map((given) => {
     const tool = given as Tool;
     const { name, description, effect, input } = tool;
-    const module = callModule(tool);
     const annotations = {
       readOnlyHint: effect === "pure" || effect === "read",
       idempotentHint: effect === "idempotent",
     };
+    const call: Call = {
+      of: name,
+      module: callModule(tool),
+      told: (report) => toolTold(report, desk.rath),
+    };
     return server.registerTool(
       name,
       { description, inputSchema: shownAs(input.json), annotations },
-      (called: unknown, context: ServerContext) =>
-        outcome(() =>
-          conduct(desk, { of: name, module, task: JSON.stringify(called ?? {}) }, context, async (report) =>
-            toolTold(report, outcomeIn(await desk.rath.load(report.session))),
-          ),
-        ),
+      (given: unknown, context: ServerContext) =>
+        called(desk, call, { task: JSON.stringify(given ?? {}) }, context),
     );
   });
 }
@@ -158,8 +183,9 @@ function shownAs(json: object): StandardSchemaWithJSON {
   };
 }
 
-function toolTold(report: Report, fact: ReturnType<typeof outcomeIn>): CallToolResult {
+async function toolTold(report: Report, rath: Rath): Promise<CallToolResult> {
   const { status, run, session } = report;
+  const fact = outcomeIn(await rath.load(session));
   const _meta = { "openrath/run": run, "openrath/session": session };
   if (status === "waiting" || status === "failed" || fact === undefined) return { ...told(report), _meta };
   if (fact.type === "tool-failure")

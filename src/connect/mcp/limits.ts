@@ -10,6 +10,8 @@ export type Limits = {
   readonly frame: number;
   /** Tools, resources or prompts that are taken from one list. Default 1,000. */
   readonly items: number;
+  /** Milliseconds that a task of the server may take, of which it is asked again and again. Default a day. */
+  readonly task: number;
   /** Messages at once that nobody reads one by one; they refill at a tenth of it each second. Default 20,000. */
   readonly burst: number;
 };
@@ -19,6 +21,7 @@ export const LIMITS: Limits = {
   connect: 30_000,
   frame: 16 * 1024 * 1024,
   items: 1_000,
+  task: 86_400_000,
   burst: 20_000,
 };
 

@@ -8,7 +8,7 @@ import type {
   Tool,
   Transport,
 } from "@modelcontextprotocol/client";
-import type { Json } from "../../session/index.js";
+import { type Json, jsonCopy } from "../../session/index.js";
 import type { Definition } from "./definition.js";
 import { McpAnswerError, McpConnectError, McpLostError, McpTimeoutError } from "./error.js";
 import type { Secrets } from "./http.js";
@@ -30,6 +30,7 @@ export type LinkOptions = {
   readonly secrets: Secrets;
   readonly sampling: boolean;
   readonly elicitation: boolean;
+  readonly tasks: boolean;
   readonly roots: (() => readonly Root[]) | undefined;
 };
 
@@ -56,6 +57,11 @@ export class Link {
   helper: Helper | undefined;
   /** Told when the list of its tools is another one. */
   changed = false;
+  /** Told of the resources that the server says are others. */
+  readonly watchers = new Set<(uri: string) => void>();
+  /** Comes to pass when the connection is over. */
+  readonly ended: Promise<void>;
+  #end: () => void = () => {};
   readonly #client: Client;
   readonly #transport: (Transport & { readonly fault?: Fault; readonly noise?: string }) | StdioTransport;
   readonly #options: LinkOptions;
@@ -72,6 +78,9 @@ export class Link {
     this.#transport = transport;
     this.#options = options;
     this.#fault = seen.fault;
+    this.ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
     const { name = "", version = "" } = client.getServerVersion() ?? {};
     const { secrets } = options;
     this.server = { name: secrets.text(String(name)), version: secrets.text(String(version)) };
@@ -91,6 +100,25 @@ export class Link {
     return this.#client.getServerCapabilities()?.[capability] !== undefined;
   }
 
+  /** Whether it tells of resources that are others. */
+  get subscribes(): boolean {
+    return this.#client.getServerCapabilities()?.resources?.subscribe === true;
+  }
+
+  /** Hears of a resource from now on. Returns the way to stop. */
+  async subscribe(uri: string): Promise<() => Promise<void>> {
+    if (this.era === "legacy") {
+      await this.ask("resources/subscribe", { uri });
+      return async () => {
+        if (this.open) await this.ask("resources/unsubscribe", { uri }).catch(() => {});
+      };
+    }
+    const heard = await this.#within("subscriptions/listen", {}, () =>
+      this.#client.listen({ resourceSubscriptions: [uri] }),
+    );
+    return () => heard.close().catch(() => {});
+  }
+
   /** The error for a deadline that has passed. */
   late(what: string): McpTimeoutError {
     const { peer, limits } = this.#options;
@@ -100,6 +128,7 @@ export class Link {
   /** Notes why it is over; the first reason counts. */
   lost(fault: Fault): void {
     this.#fault ??= fault;
+    this.#end();
   }
 
   /** Calls a tool. Questions of the server come back as a result of their own. */
@@ -108,9 +137,10 @@ export class Link {
     definition: Definition,
     ask: Ask,
   ): Promise<CallToolResult | InputRequiredResult> {
-    const { name, input } = definition;
+    const { name, input, task } = definition;
+    const asTask = this.era === "legacy" && this.#options.tasks && task === true;
     return this.#within(`the call of ${JSON.stringify(name)}`, ask, (signal) =>
-      this.#client.callTool(params as CallToolRequestParams, {
+      this.#client.callTool({ ...params, ...(asTask && { task: {} }) } as CallToolRequestParams, {
         ...this.#settings(signal, ask),
         // Its schema says which parameters go into headers. The result is checked here, not there.
         toolDefinition: { name, inputSchema: input as Tool["inputSchema"] },
@@ -213,7 +243,7 @@ export class Link {
     if (typeof code === "number")
       return new McpAnswerError(peer.name, what, secrets.text(String(message)), {
         code,
-        ...(data !== undefined && { data: secrets.json(plain(data)) }),
+        ...(data !== undefined && { data: secrets.json(jsonCopy(data)) }),
       });
     const status = (data as Fields | undefined)?.status;
     if (code === "INVALID_RESULT" || code === "UNSUPPORTED_RESULT_TYPE")
@@ -243,7 +273,3 @@ export type Fields = { readonly [field: string]: unknown };
 const ANYTHING = {
   "~standard": { version: 1 as const, vendor: "openrath", validate: (value: unknown) => ({ value }) },
 };
-
-function plain(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value) ?? "null") as Json;
-}

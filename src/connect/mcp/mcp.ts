@@ -2,8 +2,8 @@ import type { Tool } from "../../agent/tool/index.js";
 import { LONGEST_TIMER } from "../../runtime/index.js";
 import type { Effect } from "../../session/index.js";
 import { optionNames, showValue } from "../../util/index.js";
-import { requireEffect, type Step, step } from "../../workflow/index.js";
-import { requireOptionNames, requireType } from "../options.js";
+import { requireEffect, requireOptions, type Step, step } from "../../workflow/index.js";
+import { requireType } from "../options.js";
 import type { SamplingOptions } from "./asking.js";
 import { Connection } from "./connection.js";
 import { type Definition, flawIn, isPin, nameFor, type Pin, type Refused } from "./definition.js";
@@ -25,6 +25,11 @@ export type McpOptions = Partial<Limits> & {
   readonly sampling?: SamplingOptions;
   /** Lets the server ask a person: each call is then a module, and a question is pending work. */
   readonly elicitation?: boolean;
+  /**
+   * Lets the server answer a call with a task, which it goes on with by itself: the task is recorded before it is waited
+   * for, so that a run which is resumed asks for the same task. Each call is then a module.
+   */
+  readonly tasks?: boolean;
   /**
    * Whether the server is believed: what it says its tools do to the world, and how it describes them. Default false: then
    * policies presume that every tool changes the world, unless `settings` says what it does, and take its descriptions for
@@ -68,18 +73,19 @@ export interface McpServer extends Book, AsyncDisposable {
  * It is one connection, made when it is first needed and made anew when it was lost.
  */
 export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
-  checkPeer(peer);
+  checkPeer(peer, OPTIONS);
   const limits = checked(peer.name, options);
   const {
     prefix = `${peer.name}_`,
     only,
     settings = {},
     elicitation = false,
+    tasks = false,
     trusted = false,
     sampling,
     roots,
   } = options;
-  const connection = new Connection(peer, { limits, sampling, elicitation, roots });
+  const connection = new Connection(peer, { limits, sampling, elicitation, tasks, roots });
   let agreed: Pin | undefined = options.pin;
   let refusals: readonly Refused[] = [];
 
@@ -116,7 +122,16 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
       );
     return pin.tools
       .filter(({ name }) => only === undefined || only.includes(name))
-      .map((one) => toolOf(one, { connection, pin, prefix, elicitation, trusted, settings }));
+      .map((one) =>
+        toolOf(one, {
+          connection,
+          pin,
+          prefix,
+          asks: elicitation || tasks || sampling !== undefined,
+          trusted,
+          settings,
+        }),
+      );
   };
   return Object.freeze<McpServer>({
     name: peer.name,
@@ -145,15 +160,15 @@ export function mcp(peer: Peer, options: McpOptions = {}): McpServer {
 }
 
 const OPTIONS = optionNames<McpOptions>()(
-  "prefix only settings pin sampling elicitation trusted roots",
-  "deadline connect frame items burst",
+  "prefix only settings pin sampling elicitation tasks trusted roots",
+  "deadline connect frame items task burst",
 );
 const SETTINGS = optionNames<ToolSettings>()("effect approval maxOutput retry");
 
 function checked(name: string, options: McpOptions): Limits {
   const refuse = (reason: string, hint: string): Error => new McpOptionError(name, reason, hint);
-  requireOptionNames(options, OPTIONS, refuse, "mcp(server, { deadline: 30_000 })");
-  const { prefix, only, pin, settings = {}, sampling, roots, elicitation, trusted } = options;
+  requireOptions(options, refuse, "mcp(server, { deadline: 30_000 })", OPTIONS);
+  const { prefix, only, pin, settings = {}, sampling, roots, elicitation, tasks, trusted } = options;
   const limits: { -readonly [limit in keyof Limits]: number } = { ...LIMITS };
   for (const limit of Object.keys(LIMITS) as (keyof Limits)[]) {
     const value = options[limit];
@@ -176,12 +191,13 @@ function checked(name: string, options: McpOptions): Limits {
     throw refuse("its `pin` is not the result of server.pin()", "pin: await server.pin()");
   requireType(trusted, "trusted", "boolean", refuse, "trusted: true");
   requireType(elicitation, "elicitation", "boolean", refuse, "elicitation: true");
+  requireType(tasks, "tasks", "boolean", refuse, "tasks: true");
   if (sampling !== undefined && typeof sampling?.model?.doGenerate !== "function")
     throw refuse("its `sampling` has no model", "sampling: { model }");
   if (roots !== undefined && !(Array.isArray(roots) && roots.every(({ uri }) => typeof uri === "string")))
     throw refuse("its `roots` must be a list of places", 'roots: [{ uri: "file:///srv", name: "srv" }]');
   for (const [tool, one] of Object.entries(settings)) {
-    requireOptionNames(one, SETTINGS, refuse, 'settings: { read_file: { effect: "read" } }');
+    requireOptions(one, refuse, 'settings: { read_file: { effect: "read" } }', SETTINGS);
     if (one.effect !== undefined) requireEffect(one.effect satisfies Effect, refuse);
     if (only !== undefined && !only.includes(tool))
       throw refuse(

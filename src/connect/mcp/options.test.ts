@@ -8,6 +8,11 @@ it.each<[string, () => unknown, RegExp]>([
   ["a long name", () => mcp({ name: "a".repeat(33), command: "true" }), /its name is not/],
   ["no way to it", () => mcp({ name: "a" } as never), /neither a command nor a url/],
   ["a misspelt field", () => mcp({ ...peer, arg: [] } as never), /did you mean "args"/],
+  [
+    "an option among the fields of the server",
+    () => mcp({ ...peer, settings: {} } as never),
+    /second argument: mcp\(\{ name: "a", … \}, \{ settings: … \}\)/,
+  ],
   ["arguments that are none", () => mcp({ ...peer, args: [1] } as never), /not a list of texts/],
   [
     "an address that is none",

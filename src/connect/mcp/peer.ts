@@ -25,8 +25,11 @@ export type AddressPeer = {
 
 export type Peer = CommandPeer | AddressPeer;
 
-/** Refuses a peer that is not a server. */
-export function checkPeer(peer: Peer): void {
+/**
+ * Refuses a peer that is not a server.
+ * @param options the names of the options, which are given beside the peer
+ */
+export function checkPeer(peer: Peer, options: readonly string[]): void {
   const { name } = (peer ?? {}) as Partial<Peer>;
   const refuse = (reason: string, hint: string): Error => new McpOptionError(String(name), reason, hint);
   if (typeof peer !== "object" || peer === null)
@@ -35,6 +38,12 @@ export function checkPeer(peer: Peer): void {
     throw refuse(
       "its name is not 1 to 32 of a-z, A-Z, 0-9, _ and -",
       'name: "files": the names of its tools begin with it',
+    );
+  const misplaced = Object.keys(peer).find((field) => options.includes(field));
+  if (misplaced !== undefined)
+    throw refuse(
+      `\`${misplaced}\` is an option, and not of the server`,
+      `give it as the second argument: mcp({ name: ${JSON.stringify(name)}, … }, { ${misplaced}: … })`,
     );
   if ("url" in peer) {
     requireOptions(peer, refuse, EXAMPLE, { name: true, url: true, headers: true, auth: true });

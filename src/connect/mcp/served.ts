@@ -41,8 +41,8 @@ export type Waiting = {
   readonly [detail: string]: Json | undefined;
 };
 
-/** The caller, whether every session of the store is open to them, and whether they may approve their own calls. */
-export type Caller = { readonly by: Principal; readonly store: boolean; readonly selfApproval: boolean };
+/** The caller, whether every session of the store is open to them, and what they may approve. */
+export type Caller = { readonly by: Principal; readonly store: boolean; readonly sender: Sender };
 
 /** The prefix of the names of runs that clients began. */
 export const RUNS = "mcp/";
@@ -56,10 +56,10 @@ export async function began(
   caller: Caller,
   signal: AbortSignal,
 ): Promise<Report> {
-  const { by, selfApproval } = caller;
+  const { by, sender } = caller;
   const base =
     from === undefined ? rath.start(task, { by }) : (await known(rath, from, caller)).say(task, { by });
-  return reported(rath, name, { who: by, selfApproval }, () => rath.run(module, base, { name, signal, by }));
+  return reported(rath, name, sender, () => rath.run(module, base, { name, signal, by }));
 }
 
 /** A session to go on from. Where the store is not offered, a caller knows only what came of their own calls. */
@@ -80,15 +80,13 @@ async function known(rath: Rath, nameOrId: string, { by, store }: Caller): Promi
   );
 }
 
-/** Gives answers to what a run waits for, and goes on with it. An answer that does not fit is asked for again. */
-export async function wentOn(
+/** Gives answers to what a run waits for, and returns the problems of those that do not fit, by what they answer. */
+export async function gave(
   rath: Rath,
-  module: Module,
   run: string,
   answers: ReadonlyMap<string, Given>,
   sender: Sender,
-  signal: AbortSignal,
-): Promise<Report> {
+): Promise<ReadonlyMap<string, string>> {
   const { who: by } = sender;
   const may = await mayAnswer(rath, run, sender);
   const problems = new Map<string, string>();
@@ -102,6 +100,19 @@ export async function wentOn(
       if (refused !== undefined) problems.set(one.id, refused);
     } else if (one.type === "signal-await") await rath.answer(run, one.id, answerOf(given, one.shown), by);
   }
+  return problems;
+}
+
+/** Gives answers to what a run waits for, and goes on with it. An answer that does not fit is asked for again. */
+export async function wentOn(
+  rath: Rath,
+  module: Module,
+  run: string,
+  answers: ReadonlyMap<string, Given>,
+  sender: Sender,
+  signal: AbortSignal,
+): Promise<Report> {
+  const problems = await gave(rath, run, answers, sender);
   const report = await reported(rath, run, sender, () => rath.resume(run, module, { signal }));
   const waiting = report.waiting.map((one) => {
     const problem = problems.get(one.id);
@@ -159,9 +170,21 @@ async function reported(
     return { ...reportOf(error.session, run), status: "failed", text: error.message, waiting: [] };
   }
   if (statusOf(session) !== "waiting") return { ...reportOf(session, run), waiting: [] };
-  const may = await mayAnswer(rath, run, sender);
-  const waiting = (await rath.pending(run)).map((one) => ({ ...waitingOf(one), mayAnswer: may(one) }));
+  const waiting = waitingFor(await rath.pending(run), await mayAnswer(rath, run, sender));
   return { ...reportOf(session, run), waiting };
+}
+
+/** The pending requests of a run, as shown to a caller who may answer some of them. */
+export function waitingFor(pending: readonly Awaited[], may: (one: Awaited) => boolean): readonly Waiting[] {
+  return pending.map((one) => ({ ...waitingOf(one), mayAnswer: may(one) }));
+}
+
+/** The report of a run that is over, from its record alone. */
+export function reportIn(session: Session, run: string): Report {
+  const report = { ...reportOf(session, run), waiting: [] };
+  const end = [...session.history()].findLast(({ fact }) => fact.type === "run-end")?.fact;
+  const message = end?.type === "run-end" ? end.error?.message : undefined;
+  return message === undefined ? report : { ...report, text: message };
 }
 
 function waitingOf(one: Awaited): Waiting {

@@ -1,15 +1,16 @@
 import { randomBytes } from "node:crypto";
 import type { McpServer as Package } from "@modelcontextprotocol/server";
 import type { Tool } from "../../agent/tool/index.js";
-import type { Module, Rath } from "../../runtime/index.js";
+import type { Module, Rath, Sender } from "../../runtime/index.js";
 import type { Principal } from "../../session/index.js";
 import { optionNames, showValue as word } from "../../util/index.js";
-import { isModule } from "../../workflow/index.js";
-import { isSender, requireOptionNames, requireType } from "../options.js";
+import { isModule, requireOptions } from "../../workflow/index.js";
+import { isSender, requireType } from "../options.js";
 import { type DoorOptions, requireDoor, whoSent } from "./door.js";
 import { loadStdio, McpOptionError } from "./error.js";
 import { type Instance, instanceOf, type Offer } from "./instance.js";
 import { STORE } from "./offer.js";
+import { Tasks } from "./tasks.js";
 import { type Make, Web } from "./web.js";
 
 export type McpServerOptions = Partial<Offer> &
@@ -20,6 +21,11 @@ export type McpServerOptions = Partial<Offer> &
      * gone on from. Default false: then a client knows the sessions that its own calls came to, and no other.
      */
     readonly store?: boolean;
+    /**
+     * The modules and tools whose calls are tasks for clients that know tasks: answered at once, done in the background and
+     * read until they are over, by any process on this store. `true` stands for all. Default: none.
+     */
+    readonly tasks?: readonly string[] | true;
     /** How the server introduces itself. Default "openrath". */
     readonly name?: string;
     /** The caller by stdio, and when it is `open`. Default "service:mcp", whose words no policy trusts: a model wrote them. */
@@ -49,7 +55,8 @@ export interface ServedMcp {
  */
 export function mcpServer(options: McpServerOptions): ServedMcp {
   check(options);
-  const { rath, store = false, name = "openrath", by = "service:mcp", selfApproval = false } = options;
+  const { rath, store = false, name = "openrath", by = "service:mcp" } = options;
+  const { selfApproval = false, mayApprove } = options;
   let offered: Offer = {
     modules: options.modules ?? {},
     tools: options.tools ?? [],
@@ -57,7 +64,13 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
     resources: options.resources ?? {},
   };
   checkOffer(offered);
-  const serving = { rath, store, name, selfApproval, key: randomBytes(32), offer: () => offered };
+  const tasks = options.tasks === undefined ? undefined : new Tasks(rath, options.tasks);
+  const senderOf = (who: Principal): Sender => ({
+    who,
+    selfApproval,
+    ...(mayApprove && { mayApprove: (run) => mayApprove(who, run) }),
+  });
+  const serving = { rath, store, name, senderOf, tasks, key: randomBytes(32), offer: () => offered };
   const live = new Set<Instance>();
   const made = async ({ era, lasting, by: who }: Parameters<Make>[0]): Promise<Package> => {
     const instance = await instanceOf(serving, era, who);
@@ -78,7 +91,7 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
       return who instanceof Response ? who : web.fetch(request, who);
     },
     offer: async (next) => {
-      requireOptionNames(next, LISTS, refuse, "offer({ tools })");
+      requireOptions(next, refuse, "offer({ tools })", LISTS);
       checkOffer({ ...offered, ...next });
       offered = { ...offered, ...next };
       const lists = Object.keys(next) as (keyof Offer)[];
@@ -100,7 +113,7 @@ export function mcpServer(options: McpServerOptions): ServedMcp {
 const LISTS = optionNames<Offer>()("modules tools prompts resources");
 const OPTIONS = optionNames<McpServerOptions>()(
   "modules tools prompts resources",
-  "rath store name by principal open selfApproval hosts origins",
+  "rath store tasks name by principal open selfApproval mayApprove hosts origins",
 );
 
 function refuse(reason: string, hint: string): Error {
@@ -108,11 +121,18 @@ function refuse(reason: string, hint: string): Error {
 }
 
 function check(options: McpServerOptions): void {
-  requireOptionNames(options, OPTIONS, refuse, "mcpServer({ rath, modules: { review } })");
+  requireOptions(options, refuse, "mcpServer({ rath, modules: { review } })", OPTIONS);
   if (typeof options.rath?.run !== "function") throw refuse("it has no runtime", "rath: openRath({ store })");
   requireType(options.store, "store", "boolean", refuse, "store: true");
   if (options.by !== undefined && !isSender(options.by))
     throw refuse(`its \`by\` is ${word(options.by)}`, 'by: "user:ada", an agent or a service');
+  const { tasks } = options;
+  if (
+    tasks !== undefined &&
+    tasks !== true &&
+    !(Array.isArray(tasks) && tasks.every((one) => typeof one === "string"))
+  )
+    throw refuse(`its \`tasks\` are ${word(tasks)}`, 'tasks: ["review"], or tasks: true');
   requireDoor(options, refuse);
   const lists = [options.modules, options.tools, options.prompts, options.resources];
   if (options.store !== true && lists.every((list) => Object.keys(list ?? {}).length === 0))

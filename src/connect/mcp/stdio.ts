@@ -1,9 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
-import { BOX_VARIABLE, endBox, lineOf, sealed, startCleaning } from "../../sandbox/index.js";
+import { BOX_VARIABLE, endBox, lineOf, processStat, sealed, startCleaning } from "../../sandbox/index.js";
 import { brief, type Loss } from "./error.js";
 import { Breach, Frames, type Limits, Meter, NOISE, pause, tooDeep } from "./limits.js";
 
@@ -265,19 +264,11 @@ function watch(name: string, pid: number): void {
     cleaner.unref();
     (cleaner.stdin as Partial<Socket> | null)?.unref?.();
   }
-  cleaner.stdin?.write(lineOf(name, { processes: [{ pid, start: startOf(pid) }], cgroups: [] }));
+  cleaner.stdin?.write(
+    lineOf(name, { processes: [{ pid, start: processStat(pid)?.start ?? 0 }], cgroups: [] }),
+  );
 }
 
 function unwatch(name: string): void {
   cleaner?.stdin?.write(`del ${name}\n`);
-}
-
-/** When a process began, as the kernel counts; 0 where it does not tell. */
-function startOf(pid: number): number {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? 0);
-  } catch {
-    return 0;
-  }
 }

@@ -24,14 +24,15 @@ export type ToolsOf = {
   readonly connection: Connection;
   readonly pin: Pin;
   readonly prefix: string;
-  readonly elicitation: boolean;
+  /** Whether a call may ask a person or a model, or become a task: then it takes several steps. */
+  readonly asks: boolean;
   readonly trusted: boolean;
   readonly settings: { readonly [tool: string]: ToolSettings };
 };
 
 /** A tool of a server as a tool of ours. */
 export function toolOf(given: Definition, of: ToolsOf): Tool {
-  const { connection, pin, prefix, settings, elicitation, trusted } = of;
+  const { connection, pin, prefix, settings, asks, trusted } = of;
   const { effect = given.effect, approval, maxOutput = DEFAULT_OUTPUT, retry } = settings[given.name] ?? {};
   const definition: Definition = { ...given, effect };
   const name = nameFor(prefix, given.name);
@@ -71,7 +72,7 @@ export function toolOf(given: Definition, of: ToolsOf): Tool {
       },
     },
     { input: checkerOf(name, given.input) },
-    elicitation || connection.sampling !== undefined
+    asks
       ? {
           module: askingModule(name, definition, connection, (called) => bounded(shape(called), maxOutput)),
           say: (input) => JSON.stringify(input),
@@ -104,6 +105,8 @@ export interface Book {
   readonly readResource: Step<{ readonly uri: string }, Json>;
   readonly listPrompts: Step<null, Json>;
   readonly getPrompt: Step<PromptChoice, Json>;
+  /** Gives a resource as soon as it is another than the one of the digest `after`; without `after`, as it is. */
+  readonly awaitResource: Step<Watch, Version>;
   /** The same for a model that decides itself what to read. */
   resourceTools(): Tool[];
 }
@@ -111,6 +114,16 @@ export interface Book {
 export type PromptChoice = {
   readonly name: string;
   readonly arguments?: { readonly [name: string]: string };
+};
+
+/** A resource to wait for. `wait`: milliseconds at most, by default as long as a request may take. */
+export type Watch = { readonly uri: string; readonly after?: string; readonly wait?: number };
+/** A resource with the digest of its content. `changed`: whether it is another than the one that was named. */
+export type Version = {
+  readonly uri: string;
+  readonly digest: string;
+  readonly changed: boolean;
+  readonly contents: Json;
 };
 
 type Signalled = { readonly signal: AbortSignal };
@@ -160,6 +173,11 @@ export function bookSteps(connection: Connection): Book {
       (input: PromptChoice, context) => asked("prompts/get", "messages")(input, context),
       { effect: "read" },
     ) as Step<PromptChoice, Json>,
+    awaitResource: step(
+      `${name}.awaitResource`,
+      (input: Watch, context) => connection.awaitResource(input, context.signal),
+      { effect: "read" },
+    ) as Step<Watch, Version>,
     resourceTools: () => [
       tool({
         name: nameFor(`${name}_`, "list_resources"),
@@ -176,6 +194,22 @@ export function bookSteps(connection: Connection): Book {
         effect: "read",
         source: { mcp: name },
         run: (input, context) => read({ uri: String(input.uri) }, context),
+      }) as Tool,
+      tool({
+        name: nameFor(`${name}_`, "await_resource"),
+        description: `Waits until a resource of ${name} changes, and reads it. Without \`after\` it is read at once. Pass the digest of the last answer as \`after\`. \`changed\` is false if it stayed the same for as long as anybody waits.`,
+        input: {
+          type: "object",
+          properties: { uri: { type: "string" }, after: { type: "string" } },
+          required: ["uri"],
+        },
+        effect: "read",
+        source: { mcp: name },
+        run: (input, context) =>
+          connection.awaitResource(
+            { uri: String(input.uri), ...(input.after !== undefined && { after: String(input.after) }) },
+            context.signal,
+          ),
       }) as Tool,
     ],
   };

@@ -134,7 +134,7 @@ describe.skipIf(unavailable !== undefined)(
       );
     });
 
-    it("[M4] what others keep there is theirs", async () => {
+    it("[M4] others' entries stay theirs", async () => {
       const { backend, server } = world();
       await backend.keep(memory("a", "tea is ready"), context());
       const tag = `openrath memory=${id("a")} version=${id("a")} text=${id("0")}`;
@@ -155,7 +155,7 @@ describe.skipIf(unavailable !== undefined)(
       expect(found.find(({ address }) => address === "Ada")?.text).toBe("Ada: drinks tea");
     });
 
-    it("[M5] what is dropped is gone, and what is not ours is refused", async () => {
+    it("[M5] a dropped memory is gone, and others' entries are refused", async () => {
       const { backend, server, graph } = world();
       const { address } = await backend.keep(memory("a", "one"), context());
       await told(server, "create_entities", {

@@ -19,10 +19,7 @@ const EXAMPLE =
 /** Each is a request of its own. */
 const WORDS = 8;
 
-/**
- * Memories as entities of a memory server over MCP. It finds a word wherever it stands, and no more than that: so it is
- * asked word by word, and what has most of the question comes first.
- */
+/** Memories as entities of an MCP memory server. It only finds single words, so each word is asked. */
 export function mcpMemory(options: McpMemoryOptions): Backend {
   const refuse = (reason: string, hint: string): Error =>
     new MemoryRefusedError("option", "use a memory server over MCP", reason, hint);
@@ -61,8 +58,7 @@ async function keep(graph: GraphTools, memory: Memory, context: BackendContext):
     await graph.call("create_entities", { entities: [wanted] }, use, context);
     return { address: name };
   }
-  const ours = oursIn(there);
-  const old = ours.filter((one) => !wanted.observations.includes(one));
+  const old = oursIn(there).filter((one) => !wanted.observations.includes(one));
   const fresh = wanted.observations.filter((one) => !there.observations.includes(one));
   // The newer first: if it ends in between, both are there, and the next keeping takes the older away.
   if (fresh.length > 0)
@@ -213,10 +209,7 @@ export function askedWords(query: string, most: number): readonly string[] {
     .slice(0, most);
 }
 
-/**
- * How much of a question is in each text, from 0 to 1. A word that few of them have says more than one that all have; a
- * word that is only part of another one counts half.
- */
+/** The share (0 to 1) of a question in each text. Rare words count more, parts of words half. */
 export function overlaps(asked: readonly string[], texts: readonly string[]): readonly number[] {
   const known = texts.map((text) => ({ text: text.toLowerCase(), words: wordsOf(text) }));
   const weights = asked.map((word) => {

@@ -1,6 +1,6 @@
 import { type Memory, MemoryRefusedError } from "../../memory/index.js";
 import { digestOf, type FactId } from "../../session/index.js";
-import { showValue } from "../../util/index.js";
+import { decodePart, showValue } from "../../util/index.js";
 
 /** A place in OpenViking: a scope, and the way to a folder or a file in it. */
 export type VikingAddress = {
@@ -70,20 +70,12 @@ function flawOf(name: string): string | undefined {
   if (/[\p{Cc}\\]/u.test(name) || !name.isWellFormed()) return "a name in it has characters that no name has";
   // The server puts something else in its place, and so it would be another address every day.
   if (/\{[^}]*:[^}]*\}/.test(name)) return "a name in it is a variable";
-  return isStep(name) || isStep(decoded(name)) ? "it leads out of its folder" : undefined;
+  return isStep(name) || isStep(decodePart(name)) ? "it leads out of its folder" : undefined;
 }
 
 /** Somebody on the way may take `%2e%2e%2f` for what it stands for. */
 function isStep(name: string): boolean {
   return name === "." || name === ".." || /[/\\\p{Cc}]/u.test(name);
-}
-
-function decoded(name: string): string {
-  try {
-    return decodeURIComponent(name);
-  } catch {
-    return name;
-  }
 }
 
 /** A memory as a file there: its text below a line that says which memory it is. */

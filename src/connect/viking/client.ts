@@ -13,7 +13,6 @@ import { entriesIn, entryIn, foundIn, levelsOf } from "./entry.js";
 import { type Asking, VikingServer, type VikingSettings } from "./http.js";
 import { VikingSessions, VikingSnapshots } from "./sessions.js";
 
-/** Options of a listing. */
 export type VikingListOptions = {
   /** How many entries at most. Default 1,000. */
   readonly limit?: number;
@@ -90,10 +89,7 @@ export class VikingClient {
     return levelsOf(this, vikingAddress(address), options);
   }
 
-  /**
-   * Puts a text at an address, whatever was there. Some versions of the server only replace what is there and only
-   * create what is not, so what it refuses one way is asked for the other way.
-   */
+  /** Puts a text at an address. Versions of the server differ in create and replace, so both are tried. */
   async write(
     address: string,
     content: string,

@@ -37,10 +37,7 @@ export class VikingServer {
   }
 }
 
-/**
- * Asks the server, within its time and for no more bytes than it may send. Whatever happens is a `BackendError` or the
- * result; the key is in no error, also if the server says it.
- */
+/** Asks the server, within limits of time and bytes. Throws a `BackendError`, never with the key in it. */
 async function ask(settings: VikingSettings, context: BackendContext, asking: Asking): Promise<Json> {
   const { use } = asking;
   const secret = settings.key === undefined ? undefined : context.secret(settings.key);
@@ -235,9 +232,7 @@ export function settingsOf(options: VikingOptions): VikingSettings {
     name: `openviking ${url}`,
     url,
     key,
-    headers: {
-      ...defined({ "X-OpenViking-Account": account, "X-OpenViking-User": user }),
-    },
+    headers: { ...defined({ "X-OpenViking-Account": account, "X-OpenViking-User": user }) },
     timeout,
     maxAnswer,
     root,

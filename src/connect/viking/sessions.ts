@@ -59,10 +59,7 @@ export class VikingSessions {
     });
   }
 
-  /**
-   * Archives what was said and has the server learn from it. That takes its time: `wait` says how many milliseconds of
-   * it are waited for, by default none. The rest goes on in the background.
-   */
+  /** Archives the messages; the server learns from them in the background. `wait` is in milliseconds. */
   async commit(id: string, options: { readonly wait?: number } = {}): Promise<VikingCommitted> {
     const use = "commit a session";
     const { wait } = options;

@@ -69,7 +69,7 @@ describe.each([false, true])("the backend, with a server that is strict: %s", (s
     expect(other.address).not.toBe(first.address);
   });
 
-  it("[V2] what was kept is found with its memory, what is not ours without", async () => {
+  it("[V2] a kept text is found with its memory, others' texts without", async () => {
     const server = await double({ strict });
     const backend = viking({ url: server.url, among: ["viking://resources"] });
     await backend.keep(memory("a", "the red bicycle is in the cellar"), context());
@@ -120,7 +120,7 @@ describe("the backend", () => {
     expect(await backend.find("door", { limit: 10 }, context())).toEqual([]);
   });
 
-  it("[V4] what is dropped is gone, what is not there is none, and what is not ours is refused", async () => {
+  it("[V4] a dropped memory is gone, a missing one is ignored, and others' are refused", async () => {
     const server = await double();
     const backend = viking({ url: server.url });
     const { address } = await backend.keep(memory("a", "one"), context());
@@ -391,7 +391,7 @@ describe("failures", () => {
     }
   });
 
-  it("[V12] nobody is there, a wrong key, and whoever asked has gone", async () => {
+  it("[V12] nobody is there, a wrong key, and the caller has gone", async () => {
     const server = await double({ key: "another" });
     expect(
       (await failure(viking({ url: server.url, key: "KEY" }).find("x", { limit: 1 }, context()))).data,

@@ -249,7 +249,7 @@ describe("AI SDK chats", () => {
     },
   );
 
-  it("[U6] what facts have no words for is kept and told", async () => {
+  it("[U6] parts that facts have no words for are kept and told", async () => {
     const chatOf = { id: "chat-7", title: "Rome", messages: [user, answered] } as Json;
     const { session, notes } = await read(chatOf);
     expect(notes.length).toBe(2);
@@ -268,7 +268,7 @@ describe("AI SDK chats", () => {
     expect(fits([long])).toBe(true);
   });
 
-  it("[U7] what is no list of messages is refused; damaged chats are a session or an ImportError", async () => {
+  it("[U7] a text that is not a list of messages is refused; damaged chats are a session or an ImportError", async () => {
     for (const [value, where] of [
       [7, ""],
       [[], ""],

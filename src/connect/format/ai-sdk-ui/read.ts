@@ -22,10 +22,7 @@ export const aiSdkUi: ImportFormat = defineImport({
   read,
 });
 
-/**
- * Whether the first object of a list has a role of its own: lists of other things hold messages further in. An object
- * that does not end in this text may have one.
- */
+/** Whether the first object of a list has a role of its own: other lists hold messages further inside. */
 function speaks(text: string): boolean {
   const start = text.indexOf("{");
   let depth = 0;

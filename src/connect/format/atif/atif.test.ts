@@ -448,7 +448,7 @@ describe("ATIF as a session", () => {
     ).toEqual([expect.stringContaining("They said hi."), "on"]);
   });
 
-  it("[T1] what is said after an import follows it", async () => {
+  it("[T1] words after an import follow it", async () => {
     const { session } = await readOne(JSON.stringify(valid));
     const document = parsed(
       await written(session.say("And now?", { at: "2026-01-02T00:00:00.000Z" })),

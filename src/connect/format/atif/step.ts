@@ -1,10 +1,10 @@
-import { type Json, type Part, Withheld } from "../../../session/index.js";
+import { type Json, jsonCopy, type Part, Withheld } from "../../../session/index.js";
 import { type Fields, isFields } from "../fields.js";
 import { UNKNOWN_TIME } from "../intake.js";
 import { withheldText } from "../trajectory/kept.js";
 import type { Side, Told } from "../trajectory/line.js";
 import type { Action, Turn } from "../trajectory/turn.js";
-import { outcomeOf, partsOf, plain, textOf, thoughtsOf, wordsOf } from "../trajectory/turn.js";
+import { outcomeOf, partsOf, textOf, thoughtsOf, wordsOf } from "../trajectory/turn.js";
 import { IMAGES } from "./rules.js";
 
 /** A turn as a step of ATIF. Ids, other facts and withheld content have no field there and stand in `extra.openrath`. */
@@ -80,7 +80,7 @@ function callsOf(turn: Turn): readonly Fields[] {
 
 function argumentsOf(input: unknown): Json {
   if (input instanceof Withheld) return { withheld: withheldText(input) };
-  return isFields(input) ? input : { input: plain(input) };
+  return isFields(input) ? input : { input: jsonCopy(input) };
 }
 
 function resultOf(action: Action, embed: (side: Side) => string): readonly Fields[] {
@@ -88,7 +88,7 @@ function resultOf(action: Action, embed: (side: Side) => string): readonly Field
   const refs = action.sides.map((side) => ({ trajectory_id: embed(side) }));
   if (outcome === undefined && refs.length === 0) return [];
   const { fact, id } = (action.outcome ?? {}) as Partial<Told>;
-  const error = fact?.type === "tool-failure" ? { error: plain(fact.error) } : {};
+  const error = fact?.type === "tool-failure" ? { error: jsonCopy(fact.error) } : {};
   return [
     {
       source_call_id: action.call,
@@ -123,8 +123,8 @@ function extraOf(turn: Turn): Fields {
       facts: told.map(({ id }) => id),
       ...(withheld.length > 0 && { withheld }),
       ...(reply?.finish !== undefined && { finish: reply.finish }),
-      ...(failure !== undefined && { error: plain(failure.error) }),
-      ...(also.length > 0 && { also: also.map(({ id, fact }) => ({ id, fact: plain(fact) })) }),
+      ...(failure !== undefined && { error: jsonCopy(failure.error) }),
+      ...(also.length > 0 && { also: also.map(({ id, fact }) => ({ id, fact: jsonCopy(fact) })) }),
     },
   };
 }

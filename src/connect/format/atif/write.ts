@@ -18,8 +18,7 @@ export const atifExport: ExportFormat = {
   extension: ".json",
   async write(subject: Subject): Promise<string> {
     const lines = await Lines.of(subject);
-    const writer = new Writer(subject, lines);
-    const document = writer.trajectory(lines.main, lines.head);
+    const document = new Writer(subject, lines).trajectory(lines.main, lines.head);
     const [breach] = breachesOf(document);
     if (breach !== undefined)
       throw new ExportError(

@@ -151,6 +151,16 @@ describe("the state of a team", () => {
     );
   });
 
+  it("[I2] a message with created_at has this time", async () => {
+    const created_at = "2026-06-01T10:00:00.000Z";
+    const only = await readState({
+      type: "RoundRobinManagerState",
+      version: "1.0.0",
+      message_thread: [{ ...Object(message("user", "TextMessage", "Hi")), created_at }],
+    });
+    expect(factsOf(only).find(({ type }) => type === "message-say")).toMatchObject({ at: created_at });
+  });
+
   it("[I2] [I6] an error of a tool is a failure, and a call without a result is reported", async () => {
     const thread = [
       message("clerk", "ToolCallRequestEvent", [call, { ...call, id: "c2" }], usage(1, 1)),

@@ -93,10 +93,9 @@ class Story {
     for (const [index, message] of this.#foreign.objects(value, where).entries()) {
       this.#isTold = true;
       teller.message(message);
-      const place = `${where}[${index}]`;
       this.#arrival.keep(
         NOTE,
-        { where: place, value: message },
+        { where: `${where}[${index}]`, value: message },
         textIn(message, "type") ?? "message",
         message,
       );
@@ -115,8 +114,7 @@ class Story {
     for (const [id, state] of states.filter(([, one]) => isManager(one))) this.state(state, `${where}.${id}`);
     for (const [id, state] of states.filter(([, one]) => !isManager(one))) {
       const side = this.#arrival.fork(from, nameOf(id.split("/")[0] ?? id), "what the agent was shown");
-      const story = new Story(side, this.#foreign, isLed);
-      if (story.state(state, `${where}.${id}`)) this.#isTold = true;
+      if (new Story(side, this.#foreign, isLed).state(state, `${where}.${id}`)) this.#isTold = true;
       if (side.session !== from) this.#arrival.take(side, "the state of an agent");
     }
   }
@@ -138,6 +136,7 @@ class Teller {
     const type = textIn(message, "type") ?? "";
     const source = textIn(message, "source");
     const content = own(message, "content");
+    this.#arrival.clock(own(message, "created_at"));
     if (this.#isShown && !PROMPTS.has(type)) return;
     if (type === "SystemMessage") this.#arrival.say("system", wordsFor(content));
     else if (type === "ToolCallExecutionEvent" || type === "FunctionExecutionResultMessage")

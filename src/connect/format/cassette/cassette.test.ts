@@ -437,7 +437,7 @@ version: 1
     },
   );
 
-  it("[V6] what is no cassette is refused; damaged ones are a session or an ImportError", async () => {
+  it("[V6] a file that is not a cassette is refused; damaged ones are a session or an ImportError", async () => {
     for (const [text, where] of [
       ["{}", ""],
       ['{"interactions":[]}', ""],

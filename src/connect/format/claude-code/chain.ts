@@ -5,10 +5,7 @@ import type { Foreign } from "../foreign.js";
 /** A line of the file. `id` is its uuid, or its number where words are in it and no uuid. */
 export type Line = { readonly line: number; readonly value: Fields; readonly id?: string };
 
-/**
- * Lines that belong together: an answer of the model comes in several lines with one message id, and the results of the
- * tools that it called hang from the lines with the calls. The file says only which line follows which.
- */
+/** Lines that belong together: an answer in several lines with one message id, and the tool results. */
 export type Group = {
   readonly lines: Line[];
   readonly kind: "assistant" | "user" | "other";

@@ -81,10 +81,9 @@ class Story {
     else if (instruction.do === "context") this.#context(item);
     else if (instruction.do === "rollback") this.#rollback(instruction.turns);
     else if (instruction.do === "fail") {
-      const of = this.#arrival.ask(this.#model);
       this.#arrival.add({
         type: "model-failure",
-        of,
+        of: this.#arrival.ask(this.#model),
         error: { name: "CodexError", message: String(own(item.payload, "message") ?? "") },
       });
     }

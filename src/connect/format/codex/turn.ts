@@ -235,8 +235,7 @@ function outputOf(item: Fields): Fields {
     ? (own(result, "structured_content") ?? own(result, "content") ?? null)
     : (own(item, "aggregated_output") ?? own(item, "agents_states") ?? null);
   const content = isFields(error) ? messageIn(error) : told;
-  const isSilent = content === null || content === "";
-  return { content: isSilent ? (status ?? "") : content, success };
+  return { content: content === null || content === "" ? (status ?? "") : content, success };
 }
 
 function messageIn(error: Json): Json {

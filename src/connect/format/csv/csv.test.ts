@@ -86,7 +86,7 @@ describe("the table of calls", () => {
     ]);
   });
 
-  it("[K2] [K3] whatever a name is, it comes back as it was and is no formula", async () => {
+  it("[K2] [K3] any name comes back as it was and is not a formula", async () => {
     const hostile = [
       '=HYPERLINK("http://x")',
       "+1",
@@ -120,7 +120,7 @@ describe("the table of calls", () => {
     );
   });
 
-  it("[K4] what is not known is empty, and nothing that was said is told", async () => {
+  it("[K4] unknown values are empty, and no words of the session are told", async () => {
     const at = "1970-01-01T00:00:00.000Z";
     const call = Session.start("swordfish", { at }).append({
       type: "tool-call",

@@ -1,4 +1,4 @@
-import type { Json } from "../../../session/index.js";
+import { type Json, jsonCopy } from "../../../session/index.js";
 import type { ExportFormat, Subject } from "../exchange.js";
 import type { Fields } from "../fields.js";
 import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
@@ -8,7 +8,6 @@ import {
   errorText,
   instructionsOf,
   outcomeOf,
-  plain,
   textOf,
   thoughtsOf,
   turnsOf,
@@ -49,7 +48,7 @@ function messagesOf(turn: Turn): readonly Fields[] {
   const model = turn.reply?.model ?? turn.asked?.model;
   const calls: readonly Json[] = turn.actions.map(({ call, name, input }) => ({
     id: call,
-    function: { name, arguments: JSON.stringify(plain(input)) },
+    function: { name, arguments: JSON.stringify(jsonCopy(input)) },
   }));
   const failed = turn.failure === undefined ? content : errorText(turn.failure.error);
   return [

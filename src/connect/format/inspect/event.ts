@@ -1,9 +1,9 @@
-import type { Fact, FactOf, Json } from "../../../session/index.js";
+import { type Fact, type FactOf, type Json, jsonCopy } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import type { Fields } from "../fields.js";
 import { millisecondsOf, UNKNOWN_TIME } from "../intake.js";
 import type { Lines, Told } from "../trajectory/line.js";
-import { errorText, plain, textOf, wordsOf } from "../trajectory/turn.js";
+import { errorText, textOf, wordsOf } from "../trajectory/turn.js";
 import { argumentsFor, callFor, callsFor, contentFor, errorFor } from "./message.js";
 import type { Prompts } from "./prompt.js";
 
@@ -39,7 +39,6 @@ export class Events {
     for (const told of line) this.#tell(told);
   }
 
-  /** Adds an event for a fact. */
   #add(told: Told, event: string, fields: Fields): void {
     this.put(told.fact.at, event, fields, told);
   }
@@ -121,7 +120,7 @@ export class Events {
       case "memory-promote":
       case "memory-expire":
         this.#add(told, "store", {
-          changes: [{ op: "add", path: `/memory/${id}`, value: plain(fact), replaced: null }],
+          changes: [{ op: "add", path: `/memory/${id}`, value: jsonCopy(fact), replaced: null }],
         });
         break;
       case "module-enter":
@@ -139,7 +138,7 @@ export class Events {
         if (fact.error !== undefined) this.#add(told, "error", { error: evalError(fact.error) });
         return;
       default:
-        this.#add(told, "info", { source: "openrath", data: plain(fact) });
+        this.#add(told, "info", { source: "openrath", data: jsonCopy(fact) });
         break;
     }
   }
@@ -181,7 +180,7 @@ export class Events {
       arguments: argumentsFor(fact.input),
       result: result?.type === "tool-result" ? textOf(result.output) : "",
       ...(error !== undefined && {
-        error: errorFor({ name: "ToolCallError", ...(plain(error) as object), message: errorText(error) }),
+        error: errorFor({ name: "ToolCallError", ...(jsonCopy(error) as object), message: errorText(error) }),
         failed: true,
       }),
       events: [],
@@ -190,7 +189,7 @@ export class Events {
   }
 
   #approval(told: Told, ask: FactOf<"approval-ask">, give: FactOf<"approval-give"> | undefined): void {
-    const what = plain(ask.what);
+    const what = jsonCopy(ask.what);
     const call = (input: unknown) => callFor(ask.of ?? told.id, ask.name ?? "approval", input);
     const approved = give?.edit === undefined ? "approve" : "modify";
     const decided = give?.decision === "approve" ? approved : "reject";
@@ -264,7 +263,7 @@ export function scoreFor({ passed, score, detail }: FactOf<"validation-report">)
   return {
     value: score ?? (passed ? "C" : "I"),
     history: [],
-    metadata: { passed, ...(detail !== undefined && { detail: plain(detail) }) },
+    metadata: { passed, ...(detail !== undefined && { detail: jsonCopy(detail) }) },
   };
 }
 
@@ -274,7 +273,7 @@ export function evalError(error: unknown): Fields {
 }
 
 function counts(tokens: Json | undefined): Fields {
-  const { before, after } = (plain(tokens) ?? {}) as { before?: Json; after?: Json };
+  const { before, after } = (jsonCopy(tokens) ?? {}) as { before?: Json; after?: Json };
   return {
     ...(typeof before === "number" && { tokens_before: Math.trunc(before) }),
     ...(typeof after === "number" && { tokens_after: Math.trunc(after) }),
@@ -282,7 +281,7 @@ function counts(tokens: Json | undefined): Fields {
 }
 
 function changeFor(fact: Fact): Fields {
-  const value = plain(fact) as Fields;
+  const value = jsonCopy(fact) as Fields;
   if (fact.type === "placement-change")
     return { op: "replace", path: "/placement", value: fact.sandbox, replaced: null };
   return {

@@ -380,7 +380,7 @@ describe("an Inspect log as a session", () => {
     expect(session.usage.input).toBe(15);
   });
 
-  it("[T1] what happens after an import follows it", async () => {
+  it("[T1] events after an import follow it", async () => {
     const { session } = await readEvents([model([user], { id: "a", role: "assistant", content: "one" })]);
     const document = json(await written(session.say("more", { at: "2026-01-02T00:00:00Z" })));
     expect(document.samples[0].events.map(({ event }: Loose) => event)).toEqual(["model", "state"]);
@@ -506,7 +506,7 @@ describe("archives", () => {
     ["empty", Buffer.alloc(0)],
   ]);
 
-  it("[Z1] what is written is read, here and elsewhere", () => {
+  it("[Z1] a written archive is read, here and elsewhere", () => {
     const bytes = writeZip(files);
     expect([...readZip(bytes)].map(([name, content]) => [name, Buffer.from(content).toString()])).toEqual(
       [...files].map(([name, content]) => [name, content.toString()]),

@@ -1,9 +1,10 @@
 import type { Content, Failure, Json, Message, Part, Withheld } from "../../../session/index.js";
+import { jsonCopy } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { type Fields, fieldsOf, isFields, listOf, objectsOf, own, stringOf } from "../fields.js";
 import { contentOf, fileIn, partsIn } from "../trajectory/arrival.js";
 import { withheldText } from "../trajectory/kept.js";
-import { partsOf, plain, textOf } from "../trajectory/turn.js";
+import { partsOf, textOf } from "../trajectory/turn.js";
 
 /** The content of a message of inspect, in the record's words. */
 export function contentIn(content: Json | undefined, calls: Json | undefined): Content {
@@ -67,7 +68,7 @@ function partFor(part: Part): readonly Json[] {
     case "tool-call":
       return [];
     default:
-      return [{ type: "data", data: { part: plain(part) } }];
+      return [{ type: "data", data: { part: jsonCopy(part) } }];
   }
 }
 
@@ -83,7 +84,7 @@ export function callFor(id: string, name: string, input: unknown): Fields {
 }
 
 export function argumentsFor(input: unknown): Fields {
-  const value = plain(input);
+  const value = jsonCopy(input);
   return isFields(value) ? value : { input: value };
 }
 

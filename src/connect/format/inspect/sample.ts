@@ -122,7 +122,7 @@ export class SampleStory {
         line.compacted = event;
         return;
       case "approval":
-        this.#approval(arrival, event);
+        decide(arrival, event);
         break;
       case "sandbox":
         this.#sandbox(arrival, event);
@@ -130,10 +130,10 @@ export class SampleStory {
       case "score":
         // Those that count are told at the end, with their names.
         if (event.intermediate === true || !this.#scores)
-          this.#score(String(own(event, "scorer") ?? "score"), own(event, "score") ?? null);
+          addScore(this.#main.arrival, String(own(event, "scorer") ?? "score"), own(event, "score") ?? null);
         return;
       case "error":
-        this.#failed(arrival, own(event, "error") ?? null);
+        fail(arrival, own(event, "error") ?? null);
         break;
       case "subtask":
         for (const inner of objectsIn(event, "events")) this.#tellEvent(line, inner, where);
@@ -250,21 +250,6 @@ export class SampleStory {
     for (const [key] of fresh) line.said.set(key, id);
   }
 
-  #approval(arrival: Arrival, event: Fields): void {
-    const decision = String(own(event, "decision"));
-    const approver = String(own(event, "approver") ?? "");
-    const by: Principal = approver === "human" ? "user" : approver === "" ? "service" : `service:${approver}`;
-    const what = { message: own(event, "message") ?? "", call: own(event, "call") ?? null };
-    if (decision === "escalate") return;
-    arrival.decide(
-      what,
-      decision === "approve" || decision === "modify" ? "approve" : "reject",
-      by,
-      textIn(event, "explanation"),
-      own(event, "modified") ?? undefined,
-    );
-  }
-
   #sandbox(arrival: Arrival, event: Fields): void {
     if (event.action !== "exec") return;
     const code = own(event, "result") ?? null;
@@ -278,24 +263,6 @@ export class SampleStory {
       ...(typeof event.output === "string" && { stdout: this.#resolved(event.output) }),
       milliseconds: 0,
     });
-  }
-
-  #score(name: string, score: Json): void {
-    const value = isFields(score) ? own(score, "value") : score;
-    const number = numberOf(value);
-    this.#main.arrival.add({
-      type: "validation-report",
-      name,
-      passed: number !== undefined && number >= 0.5,
-      ...(number !== undefined && Number.isFinite(number) && { score: number }),
-      detail: score,
-    });
-  }
-
-  #failed(arrival: Arrival, error: Json): void {
-    const message = stringOf(isFields(error) ? error.message : error) ?? JSON.stringify(error);
-    const of = arrival.add({ type: "step-call", name: "sample" });
-    arrival.add({ type: "step-failure", of, error: { name: "EvalError", message } });
   }
 
   /** Reads the end of the sample: a log without events has the whole conversation there. */
@@ -318,10 +285,10 @@ export class SampleStory {
         line.said.set(freeKey(line, told.message), line.arrival.answer(model, told.answer));
       } else this.#say(line, key, message);
     }
-    for (const [name, score] of Object.entries(fieldsIn(sample, "scores"))) this.#score(name, score);
+    for (const [name, score] of Object.entries(fieldsIn(sample, "scores")))
+      addScore(line.arrival, name, score);
     const error = own(sample, "error") ?? null;
-    if (error !== null && !this.#events.some((event) => event.event === "error"))
-      this.#failed(line.arrival, error);
+    if (error !== null && !this.#events.some((event) => event.event === "error")) fail(line.arrival, error);
     const transcript = own(sample, "transcript");
     const rest = without(sample, "events", "transcript");
     line.arrival.keep(
@@ -362,6 +329,38 @@ export class SampleStory {
     if (!isFields(value)) return value;
     return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, this.#resolved(part)]));
   }
+}
+
+function addScore(arrival: Arrival, name: string, score: Json): void {
+  const number = numberOf(isFields(score) ? own(score, "value") : score);
+  arrival.add({
+    type: "validation-report",
+    name,
+    passed: number !== undefined && number >= 0.5,
+    ...(number !== undefined && Number.isFinite(number) && { score: number }),
+    detail: score,
+  });
+}
+
+function decide(arrival: Arrival, event: Fields): void {
+  const decision = String(own(event, "decision"));
+  const approver = String(own(event, "approver") ?? "");
+  const by: Principal = approver === "human" ? "user" : approver === "" ? "service" : `service:${approver}`;
+  const what = { message: own(event, "message") ?? "", call: own(event, "call") ?? null };
+  if (decision === "escalate") return;
+  arrival.decide(
+    what,
+    decision === "approve" || decision === "modify" ? "approve" : "reject",
+    by,
+    textIn(event, "explanation"),
+    own(event, "modified") ?? undefined,
+  );
+}
+
+function fail(arrival: Arrival, error: Json): void {
+  const message = stringOf(isFields(error) ? error.message : error) ?? JSON.stringify(error);
+  const of = arrival.add({ type: "step-call", name: "sample" });
+  arrival.add({ type: "step-failure", of, error: { name: "EvalError", message } });
 }
 
 /** Messages with what they are known by; without ids the same words may be said several times. */

@@ -241,11 +241,7 @@ function usageByModel(head: Session): Fields {
 }
 
 /** The part of a session that came from a log: the log without samples, the sample, and the facts after it. */
-export type Restored = {
-  readonly log: Fields;
-  readonly sample: Fields;
-  readonly rest: readonly Told[];
-};
+export type Restored = { readonly log: Fields; readonly sample: Fields; readonly rest: readonly Told[] };
 
 /** Reads the notes of an imported sample; undefined when the session is not from a log. */
 export function logIn(line: readonly Told[], session: Session): Restored | undefined {

@@ -37,7 +37,7 @@ export async function importLangGraphPostgres(
       JSON.stringify(rows, (_, value) => (value instanceof Map ? [...value] : value)),
     );
     const source = { name: new URL(url).pathname.slice(1) || "postgres", bytes, digest: digestOf(bytes) };
-    return await sessionsOf(source, rows, []);
+    return await sessionsOf(source, rows);
   } catch (error) {
     if (error instanceof RathError) throw error;
     throw new RathError(

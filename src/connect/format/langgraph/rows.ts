@@ -42,11 +42,7 @@ export type Rows = {
 const GATHERED = "the branches of the thread are gathered so that one session has them all";
 
 /** A session for each thread, made as our own saver would have made it. */
-export async function sessionsOf(
-  source: Source,
-  rows: Rows,
-  notes: readonly string[],
-): Promise<readonly Imported[]> {
+export async function sessionsOf(source: Source, rows: Rows): Promise<readonly Imported[]> {
   // Each row is looked at once: a database may have as many threads as it has rows.
   const checkpoints = grouped(rows.checkpoints, ({ thread }) => thread);
   const writes = grouped(rows.writes, ({ thread }) => thread);
@@ -59,20 +55,15 @@ export async function sessionsOf(
       writes: writes.get(thread) ?? [],
       odd: odd.get(thread) ?? [],
     };
-    imported.push(await threadOf(source, own, thread, notes));
+    imported.push(await threadOf(source, own, thread));
   }
   return imported;
 }
 
 /** The session of one thread, of its own rows. */
-async function threadOf(
-  source: Source,
-  rows: Rows,
-  thread: string,
-  told: readonly string[],
-): Promise<Imported> {
+async function threadOf(source: Source, rows: Rows, thread: string): Promise<Imported> {
   const checkpoints = inOrder(rows.checkpoints);
-  const notes = [...told];
+  const notes: string[] = [];
   const first = timeOf(checkpoints[0]);
   const scribe = new Scribe(new Ledger(), async (id) => known.get(id) as Session);
   const start = startImport(source, IMPORT, {
@@ -126,10 +117,7 @@ async function threadOf(
   return { name: nameOfThread(thread, PREFIX), session, notes };
 }
 
-/**
- * The oldest first, but for branches that the thread left: they come after the line of the newest checkpoint, so that
- * this line is the one that did not fork, and goes on where the branches are gathered.
- */
+/** Oldest first, with abandoned branches after the line of the newest checkpoint, so this does not fork. */
 function inOrder(rows: readonly CheckpointRow[]): readonly CheckpointRow[] {
   const sorted = [...rows].sort((one, other) => compareText(one.id, other.id));
   const roots = sorted.filter(({ namespace }) => namespace === "");

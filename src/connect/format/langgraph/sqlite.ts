@@ -22,13 +22,11 @@ export const langgraph: ImportFormat = {
   fits: ({ bytes }) =>
     textOf(bytes.subarray(0, 16)) === MAGIC && Buffer.from(bytes).includes("checkpoint_ns"),
   read: async (source) => {
-    const notes =
-      source.bytes[WRITE_VERSION] === 2
-        ? [
-            `${source.name} writes ahead: what is only in ${source.name}-wal is not in it; close the program that uses it first`,
-          ]
-        : [];
-    return sessionsOf(source, readRows(source), notes);
+    const sessions = await sessionsOf(source, readRows(source));
+    if (source.bytes[WRITE_VERSION] !== 2) return sessions;
+    const { name } = source;
+    const warning = `${name} writes ahead: what is only in ${name}-wal is not in it; close the program that uses it first`;
+    return sessions.map((session) => ({ ...session, warnings: [warning] }));
   },
 };
 

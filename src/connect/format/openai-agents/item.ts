@@ -15,8 +15,7 @@ export function partsOf(item: Json): readonly Part[] {
     case "function_call": {
       const call = fields.text("callId") ?? fields.text("id") ?? "";
       const name = fields.text("name") ?? "";
-      const input = fields.arguments();
-      return [{ type: "tool-call", call, name, input, ...metaOf(fields) }];
+      return [{ type: "tool-call", call, name, input: fields.arguments(), ...metaOf(fields) }];
     }
     case "hosted_tool_call":
       return hostedParts(fields);

@@ -164,7 +164,7 @@ describe("run states of the OpenAI Agents SDK", () => {
     expect(within.data.where).toBe("pendingAgentToolRuns.a.$schemaVersion");
   });
 
-  it("[O4] what facts have no words for is kept in a note, and told", async () => {
+  it("[O4] items that facts have no words for are kept in a note, and told", async () => {
     const { session, notes } = await read(state({ inputGuardrailResults: [{ tripped: true }] }));
     expect(notes.join()).toMatch(/context.*maxTurns.*inputGuardrailResults/);
     const kept = [...session.history()].flatMap(({ fact }) =>

@@ -6,10 +6,7 @@ export function isPython(state: Fields): boolean {
   return Object.hasOwn(state, "current_agent") && !Object.hasOwn(state, "currentAgent");
 }
 
-/**
- * A state of the Python SDK under the names of the JavaScript SDK. Only names that are read are changed; values, and what
- * tools and people said, stay as they are.
- */
+/** A state of the Python SDK with the names of the JavaScript SDK, where these are read. Values stay. */
 export function renamed(state: Fields): Fields {
   const named = withNames(state, STATE);
   return {

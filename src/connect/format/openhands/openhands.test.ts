@@ -304,7 +304,7 @@ describe("events of OpenHands", () => {
     });
   });
 
-  it("[G1] refuse an id twice, and what is no event", async () => {
+  it("[G1] refuse an id twice, and a line that is not an event", async () => {
     const one = action("c1", "r1");
     await expect(openHands.read(sourceOf("x.json", JSON.stringify([one, one])))).rejects.toMatchObject({
       data: { where: "[1].id" },

@@ -62,8 +62,7 @@ function read(foreign: Foreign): Imported {
 type Event = { readonly where: string; readonly value: Fields };
 
 function eventsIn(foreign: Foreign): readonly Event[] {
-  const isList = /^\s*\[/.test(beginning(foreign.source, 64));
-  const events = isList
+  const events = /^\s*\[/.test(beginning(foreign.source, 64))
     ? foreign.objects(foreign.json(), "").map((value, place) => ({ where: `[${place}]`, value }))
     : foreign.lines().map(({ line, value }) => ({ where: `line ${line}`, value }));
   if (events.length === 0) foreign.refuse("", "the file is empty");

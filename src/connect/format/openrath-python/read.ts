@@ -263,7 +263,7 @@ function callOf(call: Fields): Part & { type: "tool-call" } {
 }
 
 function keep(arrival: Arrival, { line, value }: Line): void {
-  arrival.keep(NOTE, { line, value }, labelOf(value), value);
+  arrival.keep(NOTE, { line, value }, textIn(value, "record_type") ?? "lineage", value);
 }
 
 /** The messages that a file repeats from the parent of a session are named by their lines. */
@@ -283,8 +283,4 @@ function differing(value: Fields, same: Fields): { readonly more?: Fields } {
     Object.entries(value).filter(([key, part]) => JSON.stringify(part) !== JSON.stringify(own(same, key))),
   );
   return Object.keys(more).length > 0 ? { more } : {};
-}
-
-function labelOf(value: Fields): string {
-  return textIn(value, "record_type") ?? "lineage";
 }

@@ -1,9 +1,8 @@
-import { canonical, type FactId, type Session } from "../../../session/index.js";
+import { canonical, type FactId, jsonCopy, type Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { wordsAlone } from "../../ai-sdk/conversation.js";
 import { agentNamed, detailOf, type FieldReader, type Fields, isSame, toolNamed } from "../fields.js";
 import { keepRest, UNKNOWN_TIME } from "../intake.js";
-import { plain } from "../trajectory/turn.js";
 import { inputMessages } from "./content.js";
 import { EVALUATION_EVENT, GEN_AI, OURS } from "./conventions.js";
 import { MEMORY_NOTE } from "./describe.js";
@@ -284,7 +283,7 @@ export class Builder {
       message,
       more: rest,
     };
-    this.#head = keepRest(this.#head, "span", plain(kept), at);
+    this.#head = keepRest(this.#head, "span", jsonCopy(kept), at);
   }
 
   #judge({ name, attributes, time, rest }: ReadEvent, of: FactId | undefined, at: string): boolean {

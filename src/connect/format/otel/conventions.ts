@@ -1,7 +1,6 @@
 /**
- * The names of the GenAI conventions of OpenTelemetry that are used here. They are taken from
- * open-telemetry/semantic-conventions-genai at this commit. All of them are in development there: a name that changes is
- * changed here, and a test holds what is exported against this list.
+ * Names from open-telemetry/semantic-conventions-genai at this commit. They are in development; a test holds
+ * the export against this list.
  */
 export const CONVENTIONS_COMMIT = "002c8a6ea1c8a42b14a4527db83b3cabcded610a";
 
@@ -89,7 +88,6 @@ export const DOUBLES: ReadonlySet<string> = new Set([
   "openrath.cost",
 ]);
 
-/** The event of an evaluation. */
 export const EVALUATION_EVENT = "gen_ai.evaluation.result";
 /** General conventions. Langfuse and OpenInference group by the session. */
 export const ERROR_TYPE = "error.type";

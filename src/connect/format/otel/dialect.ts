@@ -71,8 +71,7 @@ export function aiSdkOutput(left: FieldReader): readonly Fields[] {
 
 /** The tools that the model could call, each as JSON text. */
 export function aiSdkTools(left: FieldReader): readonly Json[] | undefined {
-  const list = left.list(AI.tools);
-  return list?.map((tool) => {
+  return left.list(AI.tools)?.map((tool) => {
     const value = parsed(tool);
     if (!isFields(value)) return value;
     const { inputSchema, ...rest } = value;

@@ -164,7 +164,7 @@ describe("spans", () => {
     expect(team.startTimeUnixNano).toBe(`${Date.parse(at)}000000`);
   });
 
-  it("[E3] failures have a status and a type; what is not finished says so", async () => {
+  it("[E3] failures have a status and a type; unfinished spans say so", async () => {
     expect(named("execute_tool broken")).toMatchObject({
       status: { code: 2 },
       attributes: { "error.type": expect.any(String) },
@@ -312,7 +312,7 @@ describe("spans", () => {
     },
   );
 
-  it("[E6] what was erased is in no document", async () => {
+  it("[E6] erased content is in no document", async () => {
     const own = await openStore("memory:");
     let secret = Session.start("the secret is marlin", { inline: 0 });
     const call = secret.append({ type: "tool-call", name: "look", input: { at: "marlin" } });

@@ -12,7 +12,9 @@ export function heard(
   let next = session;
   for (const message of messages)
     if (message.role === "system" || message.role === "developer") {
-      const text = textsOf(message).join("\n");
+      const text = partsIn(message)
+        .flatMap(({ content }) => stringOf(content) ?? [])
+        .join("\n");
       const known = (one: Message) => one.role === "system" && one.content === text;
       if (!next.transcript.some(known)) next = next.say(text, { role: "system", at });
     }
@@ -21,7 +23,6 @@ export function heard(
   return next;
 }
 
-/** The parts of a reply. */
 export function replyParts(messages: readonly Fields[]): readonly Part[] {
   return messages.flatMap((message) => partsIn(message).map(partOf));
 }
@@ -30,10 +31,6 @@ function partsIn(message: Fields): readonly Fields[] {
   const { parts, content } = message;
   if (Array.isArray(parts)) return objectsOf(parts);
   return typeof content === "string" ? [{ type: "text", content }] : [];
-}
-
-function textsOf(message: Fields): readonly string[] {
-  return partsIn(message).flatMap(({ content }) => stringOf(content) ?? []);
 }
 
 function partOf(part: Fields): Part {

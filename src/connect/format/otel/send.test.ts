@@ -67,7 +67,7 @@ describe("sending spans", () => {
     await large.close();
   });
 
-  it("[E6] what was erased is not sent, though the session in memory still has it", async () => {
+  it("[E6] erased content is not sent, though the session in memory still has it", async () => {
     const store = await openStore("memory:");
     const asked = Session.start("x", { inline: 0 }).append({ type: "model-call", model: "gpt-5" });
     const usage = { input: 1, output: 1 };

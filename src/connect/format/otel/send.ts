@@ -1,8 +1,7 @@
 import { setTimeout as wait } from "node:timers/promises";
 import { RathError } from "../../../session/index.js";
 import { defined, optionNames, parseJson } from "../../../util/index.js";
-import { requireCount } from "../../../workflow/index.js";
-import { requireOptionNames } from "../../options.js";
+import { requireCount, requireOptions } from "../../../workflow/index.js";
 import type { Subject } from "../exchange.js";
 import { fieldsIn, fieldsOf, stringOf } from "../fields.js";
 import { shownOf } from "../trajectory/line.js";
@@ -50,13 +49,10 @@ const LONGEST_WAIT = 60_000;
 const LARGEST_BATCH = 3_000_000;
 const LONGEST_ANSWER = 65_536;
 
-/**
- * Sends the spans of a session to a receiver of OpenTelemetry, over HTTP as JSON. The ids of spans come from the record:
- * what is sent twice is the same span twice.
- */
+/** Sends the spans of a session over OTLP/HTTP as JSON. Ids come from the record, so repeats merge. */
 export async function sendSpans(given: Subject, options: SendOptions = {}): Promise<SentSpans> {
   const refuse = (reason: string, hint: string): Error => new SpanOptionError(reason, hint);
-  requireOptionNames(options, OPTIONS, refuse, EXAMPLE);
+  requireOptions(options, refuse, EXAMPLE, OPTIONS);
   const { content = false, service, batch = 512, attempts = 5, backoff = 1_000, signal } = options;
   for (const [name, value] of Object.entries({ batch, attempts, timeout: options.timeout ?? 1 }))
     requireCount(value, name, refuse);
@@ -221,10 +217,7 @@ type Environment = { readonly [name: string]: string | undefined };
 
 const TIMEOUT = 10_000;
 
-/**
- * The endpoint that was given, or that of the environment. Headers of the environment are for its own endpoint: a key
- * must not reach another receiver.
- */
+/** The given endpoint or the environment's, whose headers go to no other: a key must not reach others. */
 export function endpointOf(
   given: {
     readonly url?: string | undefined;

@@ -125,10 +125,7 @@ class Tracer {
     const span = this.#span(node, isRun ? { ...before, enclosing: undefined } : before, {
       name: `${operation} ${fact.module}`,
       trace: isRun ? traceIdOf(node.id) : undefined,
-      attributes: {
-        [GEN_AI.operation]: operation,
-        [isAgent ? GEN_AI.agent : GEN_AI.workflow]: fact.module,
-      },
+      attributes: { [GEN_AI.operation]: operation, [isAgent ? GEN_AI.agent : GEN_AI.workflow]: fact.module },
     });
     if (isRun) {
       link(span, before.latest, "continues");

@@ -23,7 +23,6 @@ export type Understood = {
   readonly left: FieldReader;
   /** The name of the operation, where it is one of the conventions. */
   readonly operation: string | undefined;
-  /** The conversation that it belongs to. */
   readonly conversation: string | undefined;
 };
 

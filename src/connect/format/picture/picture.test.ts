@@ -30,7 +30,7 @@ describe("pictures", () => {
     expect(other.match(/ -> /g)?.length).toBe(8);
   });
 
-  it("[D2] a hostile name is no syntax, and nothing that was said is told", async () => {
+  it("[D2] a hostile name is not syntax, and no words of the session are told", async () => {
     const name = '"];evil["<script>\n%% x --> y\\';
     const [one, other] = await drawn(Session.start("swordfish").fork(name).say("swordfish"));
     for (const text of [one, other]) expect(text).not.toContain("swordfish");

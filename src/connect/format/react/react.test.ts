@@ -70,7 +70,7 @@ describe("ReAct transcripts", () => {
     expect(first?.session.pending).toEqual([]);
   });
 
-  it("[R2] what is no action is kept as it was written", async () => {
+  it("[R2] a line that is not an action is kept as it was written", async () => {
     const [first] = await react.read(sourceOf("out.txt", text));
     const inputs = [...(first?.session.history() ?? [])].flatMap(({ fact }) =>
       fact.type === "tool-call" ? [[fact.name, fact.input]] : [],

@@ -89,7 +89,7 @@ describe("Reflexion logs", () => {
     },
   );
 
-  it("[X4] what is neither is refused, and says where; damaged logs are sessions or an ImportError", async () => {
+  it("[X4] any other text is refused, and says where; damaged logs are sessions or an ImportError", async () => {
     for (const [text, where] of [
       ["[]", ""],
       ["", ""],

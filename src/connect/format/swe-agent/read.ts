@@ -4,7 +4,6 @@ import { amountIn, type Fields, fieldsIn, fieldsOf, own, parsed, textIn, without
 import { beginning, defineImport, type Foreign } from "../foreign.js";
 import { Arrival, contentOf, nameOf, partsIn, textParts } from "../trajectory/arrival.js";
 
-/** The kinds of notes of an imported run. */
 export const NOTES = { run: "swe-agent run", entry: "swe-agent history", step: "swe-agent step" } as const;
 
 export const sweAgent: ImportFormat = defineImport({
@@ -154,9 +153,7 @@ class Story {
     for (const { of } of named)
       this.arrival.outcome(
         of,
-        {
-          output: typeof content === "string" ? content : { type: "content", value: content },
-        },
+        { output: typeof content === "string" ? content : { type: "content", value: content } },
         seconds === undefined ? undefined : seconds * 1000,
       );
   }

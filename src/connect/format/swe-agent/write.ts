@@ -1,4 +1,4 @@
-import type { Json } from "../../../session/index.js";
+import { type Json, jsonCopy } from "../../../session/index.js";
 import { ExportError, type ExportFormat, type Subject } from "../exchange.js";
 import { type Fields, isFields, listOf } from "../fields.js";
 import { restored } from "../trajectory/kept.js";
@@ -9,7 +9,6 @@ import {
   errorText,
   instructionsOf,
   outcomeOf,
-  plain,
   textOf,
   thoughtsOf,
   turnsOf,
@@ -24,8 +23,7 @@ export const sweAgentExport: ExportFormat = {
   async write(subject: Subject): Promise<string> {
     const lines = await Lines.of(subject);
     const found = runIn(lines.main);
-    const turns = turnsOf(found?.rest ?? lines.main, lines);
-    const told = turns.flatMap((turn) => entriesOf(turn));
+    const told = turnsOf(found?.rest ?? lines.main, lines).flatMap((turn) => entriesOf(turn));
     if (found !== undefined) {
       const more = told.length === 0 ? found.run : continued(found.run, told);
       return `${JSON.stringify(more, null, 2)}\n`;
@@ -60,7 +58,7 @@ function entriesOf(turn: Turn): readonly Entries[] {
     .join("\n");
   const action = turn.actions.map(commandOf).join("\n");
   const calls = turn.actions.map(({ call, name, input }) => ({
-    function: { arguments: JSON.stringify(plain(input)), name },
+    function: { arguments: JSON.stringify(jsonCopy(input)), name },
     id: call,
     type: "function",
   }));
@@ -101,7 +99,7 @@ function millisecondsOf({ outcome }: Action): number {
 
 /** A call as the line that one would type. */
 function commandOf({ name, input }: Action): string {
-  const value = plain(input);
+  const value = jsonCopy(input);
   if (isFields(value) && typeof value.command === "string" && Object.keys(value).length === 1)
     return value.command;
   return `${name} ${JSON.stringify(value)}`;

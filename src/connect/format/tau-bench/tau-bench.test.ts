@@ -95,7 +95,7 @@ describe("tau-bench", () => {
     expect(session.pending).toEqual([]);
   });
 
-  it("[T8] what the agent says are replies of a model", async () => {
+  it("[T8] the agent's words are replies of a model", async () => {
     const { session } = await one(run(0, 0));
     expect(session.usage.calls).toBe(2);
     const facts = [...session.history()].map(({ fact }) => fact);
@@ -107,7 +107,7 @@ describe("tau-bench", () => {
     ]);
   });
 
-  it("[T4] each of several calls has its own result, also where nothing has an id", async () => {
+  it("[T4] each of many calls has its own result, also where nothing has an id", async () => {
     const calling = (...calls: readonly (readonly [name: string, id?: string])[]) => ({
       role: "assistant",
       content: null,
@@ -197,7 +197,7 @@ describe("tau-bench", () => {
     },
   );
 
-  it("[T7] what is no list of runs is refused, and says where", async () => {
+  it("[T7] a text that is not a list of runs is refused, and says where", async () => {
     const cases: readonly (readonly [Json, string])[] = [
       [{}, ""],
       [[], ""],

@@ -44,10 +44,7 @@ const SAID: ReadonlySet<string> = new Set(
   "message-say model-reply tool-call tool-result tool-failure context-compress".split(" "),
 );
 
-/**
- * A session that is made from a file, one piece after the other: first the facts that say what the piece says, then
- * `keep` with the piece itself. Times that the file does not tell are those of what was before.
- */
+/** A session made from a file piece by piece: first the facts, then `keep` with the piece itself. */
 export class Arrival {
   session: Session;
   readonly #foreign: Foreign;
@@ -74,10 +71,7 @@ export class Arrival {
     return new Arrival(this.#foreign, session, from, this.#at);
   }
 
-  /**
-   * Takes in a line that left this one. Its evidence stays, nothing is preferred, and the conversation goes on as it was, or,
-   * with "both", with what the other line says after it.
-   */
+  /** Merges another line. Its evidence stays; with "both" the conversation includes what it says after. */
   take(side: Arrival, why: string, adopt: "none" | "both" = "none"): void {
     this.session = this.session.merge(side.session, { adopt, at: this.#at, by: "runtime", why });
     for (const [path, count] of side.#untold) this.#untold.set(path, (this.#untold.get(path) ?? 0) + count);
@@ -105,10 +99,9 @@ export class Arrival {
   /** A model was asked and answered. */
   answer(model: string, answer: Answer, parameters?: Json, config?: FactId): FactId {
     const { usage, agent, cost, response, meta, milliseconds } = answer;
-    const of = this.ask(model, agent, parameters, config);
     return this.add({
       type: "model-reply",
-      of,
+      of: this.ask(model, agent, parameters, config),
       content: answer.content,
       finish: answer.finish ?? "unknown",
       usage: {
@@ -235,8 +228,7 @@ const UNPRINTABLE = /[\p{Cc}\p{Cs}]/gu;
 
 /** The name that sessions of a file are proposed under: the file's, without what a name cannot have. */
 export function nameOf(file: string, ...more: readonly (string | number)[]): string {
-  const base = file.replace(/\.(jsonl?|traj|eval)$/i, "");
-  const name = [base, ...more.map(String)]
+  const name = [file.replace(/\.(jsonl?|traj|eval)$/i, ""), ...more.map(String)]
     .map((part) => part.toWellFormed().replace(UNPRINTABLE, "").slice(0, 80))
     .filter((part) => part !== "")
     .join("/");

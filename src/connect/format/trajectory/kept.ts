@@ -2,9 +2,8 @@ import { type Fact, type Json, type Session, Withheld } from "../../../session/i
 import { type Fields, isFields, own } from "../fields.js";
 
 /**
- * A piece of a file as a note keeps it: word for word, but long texts that facts before the note hold already are named
- * there instead of being kept twice. `{"$fact": n, "at": path}` is the text at that path of the fact n before the note.
- * So the facts give back the piece exactly as it was, and erasing a text erases it here too.
+ * A piece of a file in a note, word for word; but `{"$fact": n, "at": path}` stands for a long text that the
+ * fact n before the note holds already. Erasing that text erases it here too.
  */
 export type Kept = Json;
 
@@ -82,10 +81,7 @@ function found(fact: Fact, path: readonly (string | number)[]): Json {
   return typeof value === "string" ? value : withheldText({ reason: "missing" });
 }
 
-/**
- * Where in a piece something stands that its facts do not say: `extra.ancestry`, `tool_calls[].extra`. A part of which
- * nothing is said is named once, as a whole.
- */
+/** The paths of a piece that its facts do not say: `extra.ancestry`, `tool_calls[].extra`. */
 export function untold(piece: Json, facts: readonly Fact[]): readonly string[] {
   const told = new Set<unknown>();
   for (const fact of facts) gather(fact, told);

@@ -50,10 +50,7 @@ export class Lines {
   }
 }
 
-/**
- * The session as it may be shown. Content that somebody erased is withheld, also where the session in memory still holds it:
- * an erasure covers sessions that were loaded before it.
- */
+/** The session with content erased in the store withheld, also where memory still holds it. */
 export async function shownOf({ session, store }: Pick<Subject, "session" | "store">): Promise<Session> {
   const erased = new Set((await store.erasures()).map(({ digest }) => digest));
   const history = [...session.history()];

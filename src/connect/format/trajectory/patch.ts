@@ -12,10 +12,7 @@ export type Accepted = {
   readonly patch: string;
 };
 
-/**
- * The patch that a session came to: from the first files of its line to those that it has now, branches that were merged
- * among them. Undefined when it never had files, or has them as they were.
- */
+/** The patch from the first files of the line to the present ones; undefined without files or changes. */
 export async function acceptedIn(
   format: string,
   head: Session,

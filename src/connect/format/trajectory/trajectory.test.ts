@@ -81,7 +81,7 @@ describe("what is kept of a file", () => {
         });
         expect(restored(note, (note.fact as { value: Json }).value)).toEqual(piece);
       }),
-      { numRuns: 300 },
+      { numRuns: campaign(600) },
     );
   });
 

@@ -15,10 +15,7 @@ export type Action = {
   sides: readonly Side[];
 };
 
-/**
- * A step of a conversation: somebody says something, a model answers and what it wanted done is done, a summary takes
- * the place of what it sums up, lines are taken in. `also` are the facts that happened meanwhile.
- */
+/** A step of a conversation: words, an answer with its calls, a summary, a merge. `also`: facts meanwhile. */
 export type Turn = {
   readonly kind: "message" | "reply" | "action" | "summary" | "join";
   readonly role: Role;
@@ -187,15 +184,9 @@ export function wordsOf(content: Content | Withheld | undefined): string {
     .join("\n");
 }
 
-/** The thoughts of a model. */
 export function thoughtsOf(content: Content | Withheld | undefined): string | undefined {
   const thoughts = partsOf(content).flatMap((part) => (part.type === "reasoning" ? [part.text] : []));
   return thoughts.length === 0 ? undefined : thoughts.join("\n");
-}
-
-/** A value as JSON in which withheld content says that it is. */
-export function plain(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
 /** The outcome of an action in words, and whether it failed. */

@@ -14,7 +14,7 @@ export async function listTasks(rath: Rath, names: readonly string[], params: Pa
   const size = countOf(params.pageSize, "pageSize", 1, 100) ?? 50;
   const historyLength = countOf(params.historyLength, "historyLength") ?? 0;
   if (status !== undefined && !TASK_STATES.has(status)) throw wrong("status", "TASK_STATE_WORKING");
-  if (since !== undefined && Number.isNaN(Date.parse(since)))
+  if (since !== undefined && (!TIME.test(since) || Number.isNaN(Date.parse(since))))
     throw wrong("statusTimestampAfter", "2030-01-01T09:00:00Z");
   if (pageToken !== undefined && !TOKEN.test(pageToken)) throw wrong("pageToken", "the nextPageToken before");
   const found: A2aTask[] = [];
@@ -45,6 +45,8 @@ function keyOf({ status, id }: A2aTask): string {
   return `${status.timestamp} ${id}`;
 }
 
+/** RFC 3339: Date.parse also reads other texts, such as "-1". */
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/i;
 const TOKEN = /^\d{4}-\S+ \S+$/;
 
 function textOrNone(params: Params, field: string): string | undefined {

@@ -1,8 +1,9 @@
 import type { Awaited } from "../../../runtime/index.js";
 import type { Content, Json, Part } from "../../../session/index.js";
-import { defined, isObject } from "../../../util/index.js";
+import { defined, isObject, isText } from "../../../util/index.js";
 import { isAnswerable, type Reply } from "../answer.js";
 import { RequestError, toldOf } from "../door.js";
+import { jsonNames } from "./proto-name.js";
 
 /** A message from outside, checked. */
 export type A2aMessage = {
@@ -25,8 +26,8 @@ export function messageOf(message: unknown): A2aMessage {
   if (!Array.isArray(parts) || parts.length === 0) throw broken("its message has no parts");
   return {
     messageId,
-    ...(isId(taskId) && { taskId }),
-    ...(isId(contextId) && { contextId: contextOf(contextId) }),
+    ...(isText(taskId) && { taskId }),
+    ...(isText(contextId) && { contextId: contextOf(contextId) }),
     parts: parts.map(partOf),
   };
 }
@@ -80,16 +81,11 @@ function partOf(part: unknown): A2aPart {
   if (typeof text === "string") return { text };
   const file = typeof raw === "string" ? raw : url;
   if (typeof file === "string" && file !== "") {
-    const media = isId(mediaType) ? mediaType : "application/octet-stream";
-    return { file, media, ...(isId(filename) && { name: filename }) };
+    const media = isText(mediaType) ? mediaType : "application/octet-stream";
+    return { file, media, ...(isText(filename) && { name: filename }) };
   }
   if (data !== undefined) return { data: data as Json };
   throw broken("one of its parts is neither text, raw, url nor data");
-}
-
-/** Left out, and the empty text, mean the same in this protocol. */
-function isId(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 function broken(reason: string): RpcError {
@@ -129,7 +125,8 @@ export type RpcCall = { readonly id?: Json; readonly method: string; readonly pa
 export type Params = { readonly [field: string]: unknown };
 
 export function callOf(body: unknown): RpcCall {
-  const { jsonrpc, method, params = {} } = Object(body) as Params;
+  const { jsonrpc, method, params: given = {} } = Object(body) as Params;
+  const params = jsonNames(given);
   const id = idOf(body);
   if (jsonrpc !== "2.0" || id === undefined || typeof method !== "string")
     throw new RpcError(

@@ -4,7 +4,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { type Json, warnOf } from "../../../session/index.js";
-import { defined, isObject } from "../../../util/index.js";
+import { defined, isObject, isText } from "../../../util/index.js";
 import { type Params, RpcError, textIn } from "./message.js";
 
 /** Whether tasks are told to the addresses that callers give. */
@@ -183,10 +183,6 @@ function shown({ id, taskId, url, token, authentication }: Config): Json {
     ...defined({ token }),
     ...(authentication !== undefined && { authentication: { scheme: authentication.scheme } }),
   };
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === "string" && value !== "";
 }
 
 function refused(reason: string, hint: string): RpcError {

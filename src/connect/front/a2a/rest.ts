@@ -1,6 +1,8 @@
 import type { Json } from "../../../session/index.js";
+import { decodePart } from "../../../util/index.js";
 import { type DoorOptions, jsonOf } from "../door.js";
 import { failureOf, type Params, type RpcCall } from "./message.js";
+import { jsonNames } from "./proto-name.js";
 
 /** The call that a request by HTTP+JSON makes, or undefined where it makes none. */
 export async function restCallOf(
@@ -13,14 +15,13 @@ export async function restCallOf(
   for (const [methods, pattern, method, names] of ROUTES) {
     const found = methods.includes(request.method) ? pattern.exec(path) : null;
     if (found === null) continue;
-    const inPath = names.map((name, place) => [name, decoded(found[place + 1] ?? "")] as const);
-    const inQuery = [...searchParams].map(([name, value]) => [name, typed(name, value)] as const);
+    const inPath = names.map((name, place) => [name, decodePart(found[place + 1] ?? "")] as const);
+    const query = Object.entries(Object(jsonNames(Object.fromEntries(searchParams))));
+    const inQuery = query.map(([name, value]) => [name, typed(name, String(value))] as const);
     const isBodied = request.method === "POST" && BODIED.has(method);
     const body = isBodied ? Object(await jsonOf(request, options)) : {};
-    return {
-      method,
-      params: { ...Object.fromEntries(inQuery), ...body, ...Object.fromEntries(inPath) } as Params,
-    };
+    const given = { ...Object.fromEntries(inQuery), ...Object(jsonNames(body)) };
+    return { method, params: { ...given, ...Object.fromEntries(inPath) } as Params };
   }
   return undefined;
 }
@@ -52,14 +53,6 @@ const BODIED: ReadonlySet<string> = new Set([
   "SendStreamingMessage",
   "CreateTaskPushNotificationConfig",
 ]);
-
-function decoded(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
-}
 
 /** A query has texts alone. */
 function typed(name: string, value: string): Json {

@@ -1,8 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { CancelledError, type Module, type Rath, RunFailedError, statusOf } from "../../../runtime/index.js";
 import { type Json, type Principal, type Session, warnOf } from "../../../session/index.js";
+import { FencedError } from "../../../store/index.js";
 import { defined, isObject } from "../../../util/index.js";
 import { type FrontSender, giveReplies } from "../answer.js";
+import { namePart } from "../door.js";
 import { EventStream, follow } from "../event-stream.js";
 import type { A2aOptions } from "./a2a.js";
 import { CARD_PATH } from "./card.js";
@@ -51,17 +53,18 @@ export class TaskServer {
         return this.#stream(call, name, live, run);
       }
       case "GetTask": {
-        const { name, ids } = await this.#find(textIn(params, "id"), who);
-        return await this.#task(name, ids, countOf(params.historyLength, "historyLength"));
+        const found = await this.#find(textIn(params, "id"), who);
+        await this.#underWay(found, who);
+        return await this.#task(found.name, found.ids, countOf(params.historyLength, "historyLength"));
       }
       case "ListTasks":
         return this.#list(params, who);
       case "CancelTask":
         return this.#cancel(textIn(params, "id"), who);
       case "SubscribeToTask": {
-        const { name, session } = await this.#find(textIn(params, "id"), who);
-        const live = this.#live.get(name);
-        if (live !== undefined) return this.#stream(call, name, live, session?.fact.run);
+        const found = await this.#find(textIn(params, "id"), who);
+        const live = await this.#underWay(found, who);
+        if (live !== undefined) return this.#stream(call, found.name, live, found.session?.fact.run);
         throw new RpcError(
           "UNSUPPORTED_OPERATION",
           "Nothing of this task is under way.",
@@ -107,12 +110,11 @@ export class TaskServer {
     const { taskPushNotificationConfig } = Object(params.configuration) as Params;
     const tells = isObject(taskPushNotificationConfig) ? this.#requirePush() : undefined;
     if (message.taskId !== undefined) {
-      const { name, ids, session } = await this.#find(message.taskId, sender.who);
+      const found = await this.#find(message.taskId, sender.who);
+      const { name, ids, session } = found;
       await this.#requireAnswer(message, name, ids, session, sender);
       await tells?.set(name, ids.taskId, taskPushNotificationConfig);
-      const resume = (signal: AbortSignal) => this.#rath.resume(name, this.#module, { signal });
-      const run = session?.fact.run;
-      return { name, live: this.#begin(name, ids, { who: sender.who, run }, resume), run };
+      return { name, live: this.#resume(found, sender.who), run: session?.fact.run };
     }
     const { who } = sender;
     const { budget } = this.#options;
@@ -163,6 +165,23 @@ export class TaskServer {
     return { base, contextId };
   }
 
+  /** A task as it is under way here. One whose process ended, or whose answers came in another way, goes on. */
+  async #underWay(found: Found, who: Principal): Promise<Live | undefined> {
+    const { name, session } = found;
+    if (session === undefined || this.#live.has(name)) return this.#live.get(name);
+    const status = statusOf(session);
+    const goesOn =
+      status === "open" ||
+      (status === "waiting" && (await this.#rath.pending(name)).every(({ answered }) => answered));
+    return this.#live.get(name) ?? (goesOn ? this.#resume(found, who) : undefined);
+  }
+
+  #resume({ name, ids, session }: Found, who: Principal): Live {
+    return this.#begin(name, ids, { who, run: session?.fact.run }, (signal) =>
+      this.#rath.resume(name, this.#module, { signal }),
+    );
+  }
+
   #begin(
     name: string,
     ids: Ids,
@@ -195,7 +214,8 @@ export class TaskServer {
       }
     };
     const broken = (error: unknown): unknown => {
-      warnOf(error, "OPENRATH_FRONT");
+      // Another process has the task.
+      if (!(error instanceof FencedError)) warnOf(error, "OPENRATH_FRONT");
       return error;
     };
     const live: Live = { ids, controller, settled: work().catch(broken) };
@@ -221,12 +241,11 @@ export class TaskServer {
   }
 
   async #cancel(taskId: string, who: Principal): Promise<Json> {
-    const { name, ids, session } = await this.#find(taskId, who);
-    const waits = session !== undefined && statusOf(session) === "waiting";
-    const resume = (signal: AbortSignal) => this.#rath.resume(name, this.#module, { signal });
+    const found = await this.#find(taskId, who);
+    const { name, ids, session } = found;
+    const isOver = session !== undefined && !["waiting", "open"].includes(statusOf(session));
     const live =
-      this.#live.get(name) ??
-      (waits ? this.#begin(name, ids, { who, run: session.fact.run }, resume) : undefined);
+      this.#live.get(name) ?? (isOver || session === undefined ? undefined : this.#resume(found, who));
     live?.controller.abort(new Error(`${who} cancelled the task`));
     await live?.settled;
     const task = await this.#task(name, ids);
@@ -286,11 +305,11 @@ export class TaskServer {
 }
 
 function taskName(who: Principal, taskId: string): string {
-  return `a2a/${encodeURIComponent(who)}/task/${encodeURIComponent(taskId)}`;
+  return `a2a/${encodeURIComponent(who)}/task/${namePart(taskId)}`;
 }
 
 function contextName(who: Principal, contextId: string): string {
-  return `a2a/${encodeURIComponent(who)}/context/${encodeURIComponent(contextId)}`;
+  return `a2a/${encodeURIComponent(who)}/context/${namePart(contextId)}`;
 }
 
 async function over({ settled }: Live): Promise<void> {

@@ -5,7 +5,7 @@ import { defined, optionNames } from "../../../util/index.js";
 import { requireModule } from "../../../workflow/index.js";
 import { senderOf } from "../answer.js";
 import type { DoorOptions, Handler } from "../door.js";
-import { FrontError, jsonOf, RequestError, refusal, requireDoor } from "../door.js";
+import { FrontError, jsonOf, namePart, RequestError, refusal, requireDoor } from "../door.js";
 import { AguiAnswer, type Reader } from "./answer.js";
 import { type AguiInput, idOf, inputOf } from "./input.js";
 import { foreign, looked, opened } from "./thread.js";
@@ -130,7 +130,7 @@ const OPTIONS = optionNames<Omit<AguiOptions, keyof DoorOptions>>()("name state 
 
 function nameOf(threadId: string, who: Principal, { name }: AguiOptions): string {
   if (name !== undefined) return name(threadId, who);
-  return `agui/${encodeURIComponent(who)}/${encodeURIComponent(threadId)}`;
+  return `agui/${encodeURIComponent(who)}/${namePart(threadId)}`;
 }
 
 function stateOf(session: Session): Json {

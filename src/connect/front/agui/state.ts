@@ -1,8 +1,14 @@
 import { type JsonObject, type Tool, tool } from "../../../agent/tool/index.js";
-import type { FactInput, Json, Session, View } from "../../../session/index.js";
-import { Withheld } from "../../../session/index.js";
+import {
+  asJson,
+  type FactInput,
+  type Json,
+  type Session,
+  type View,
+  Withheld,
+} from "../../../session/index.js";
 import { isObject, optionNames } from "../../../util/index.js";
-import { requireOptionNames } from "../../options.js";
+import { requireOptions } from "../../../workflow/index.js";
 import { FrontError } from "../door.js";
 import { type PatchOperation, patched, patchOf } from "./patch.js";
 
@@ -74,7 +80,7 @@ const OPTIONS = optionNames<StateToolOptions>()("name description");
 /** A tool with which an agent changes the state of the app: the front end receives a STATE_DELTA. */
 export function stateTool(options: StateToolOptions = {}): Tool {
   const refuse = (reason: string, hint: string): Error => new FrontError("stateTool", reason, hint);
-  requireOptionNames(options, OPTIONS, refuse, "stateTool({ name })");
+  requireOptions(options, refuse, "stateTool({ name })", OPTIONS);
   const { name = "update_state", description = DESCRIPTION } = options;
   return tool({
     name,
@@ -92,7 +98,7 @@ export function stateTool(options: StateToolOptions = {}): Tool {
       const next = patched(state, operations);
       if ("fault" in next)
         throw new Error(`${next.fault} does not fit the state, which is ${JSON.stringify(state)}`);
-      record({ type: "note", kind: PATCH_NOTE, patch: operations as unknown as Json } as FactInput);
+      record({ type: "note", kind: PATCH_NOTE, patch: asJson(operations) } as FactInput);
       return "The state is updated.";
     },
   }) as Tool;

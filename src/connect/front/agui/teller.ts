@@ -1,7 +1,15 @@
 import { within } from "../../../agent/index.js";
 import { textOf } from "../../../agent/model/index.js";
 import type { Observation } from "../../../runtime/index.js";
-import type { FactId, FactOf, Json, Part, Session, Usage } from "../../../session/index.js";
+import {
+  asJson,
+  type FactId,
+  type FactOf,
+  type Json,
+  type Part,
+  type Session,
+  type Usage,
+} from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { addedUsage } from "../../format/fields.js";
 import type { AguiEvent } from "./event.js";
@@ -136,7 +144,7 @@ export class AguiTeller {
     this.state = next.value;
     // A patch of the whole is told as the whole.
     if (patch.some(({ path }) => path === "")) this.#send({ type: "STATE_SNAPSHOT", snapshot: next.value });
-    else this.#send({ type: "STATE_DELTA", delta: patch as unknown as Json });
+    else this.#send({ type: "STATE_DELTA", delta: asJson(patch) });
   }
 
   #reply(fact: FactOf<"model-reply">, session: Session, subagent: FactId | undefined): void {

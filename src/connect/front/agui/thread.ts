@@ -6,7 +6,14 @@ import {
   type Rath,
   statusOf,
 } from "../../../runtime/index.js";
-import type { FactId, Json, Principal, Session, View } from "../../../session/index.js";
+import {
+  asJson,
+  type FactId,
+  type Json,
+  type Principal,
+  type Session,
+  type View,
+} from "../../../session/index.js";
 import { type FrontSender, giveReplies, isAnswerable, isRequester, type Reply } from "../answer.js";
 import { RequestError } from "../door.js";
 import { callsOf, frontContext, isFrontCall, offerView } from "./front-tool.js";
@@ -97,8 +104,7 @@ function begun(given: Given, session: Session, fresh: AguiInput["messages"]): Pr
 
 function saying({ input }: Given, session: Session, fresh: AguiInput["messages"], by: Principal): Session {
   const { threadId, runId, parentRunId, context } = input;
-  const isNews =
-    canonical(context as unknown as Json) !== canonical(frontContext(session) as unknown as Json);
+  const isNews = canonical(asJson(context)) !== canonical(asJson(frontContext(session)));
   const tells = isNews && context.length > 0;
   let told = keeping(input, session, by).append({
     type: "note",

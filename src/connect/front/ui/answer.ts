@@ -1,4 +1,10 @@
-import { CancelledError, type RunEvent, RunFailedError, type RunStream } from "../../../runtime/index.js";
+import {
+  CancelledError,
+  type RunEvent,
+  RunFailedError,
+  type RunStream,
+  statusOf,
+} from "../../../runtime/index.js";
 import { type FactId, type Failure, type Session, warnOf } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
 import { toldOf } from "../door.js";
@@ -85,8 +91,7 @@ export class Answer {
       for (const reader of this.#readers) await this.#finish(reader, session);
     } catch (error) {
       this.#begun?.teller.close();
-      if (error instanceof CancelledError || this.stop.signal.aborted)
-        this.#send({ type: "abort", reason: "It was stopped." });
+      if (error instanceof CancelledError || this.stop.signal.aborted) this.#send(STOPPED);
       else this.#send({ type: "error", errorText: failureText(error) });
     } finally {
       this.isOver = true;
@@ -125,6 +130,8 @@ export class Answer {
   }
 }
 
+const STOPPED: UiChunk = { type: "abort", reason: "It was stopped." };
+
 type AnswerGiven = {
   readonly name: string;
   readonly message?: string | undefined;
@@ -132,8 +139,11 @@ type AnswerGiven = {
   readonly after?: Promise<void> | undefined;
 };
 
-/** The end of a message, with the id of the session. */
+/** The end of a message, with the id of the session. A run that somebody else went on with may have failed. */
 export function finishOf(session: Session): UiChunk {
+  if (statusOf(session) === "cancelled") return STOPPED;
+  if (session.fact.type === "run-end" && session.fact.error !== undefined)
+    return { type: "error", errorText: session.fact.error.message };
   const finishReason = session.fact.type === "run-suspend" ? "tool-calls" : "stop";
   return { type: "finish", finishReason, messageMetadata: { session: session.id } };
 }

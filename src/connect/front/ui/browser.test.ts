@@ -10,7 +10,7 @@ import { simulated } from "../../../agent/model/scripted.js";
 import { tool } from "../../../agent/tool/index.js";
 import { type Module, statusOf } from "../../../runtime/index.js";
 import { rathOf } from "../../../runtime/testing/rath.js";
-import { type Handler, serve, type UiVersion, uiApprovals, uiStream } from "./index.js";
+import { approvals, type Handler, serve, type UiVersion, uiStream } from "./index.js";
 import { versions } from "./testing/client.js";
 
 const program = process.env.OPENRATH_CHROMIUM ?? "chromium";
@@ -34,7 +34,7 @@ it.for(versions)(
     const rath = rathOf();
     const { module, go, paid } = clerk();
     const chat = uiStream(rath, module, { principal: () => "user:ada", version });
-    const staff = uiApprovals(rath, module, { principal: () => "user:boss" });
+    const staff = approvals(rath, { principal: () => "user:boss", module: () => module });
     const script = await bundled(version);
     const { url, close } = await serve(pageOr(chat, script));
     onTestFinished(close);
@@ -60,11 +60,10 @@ it.for(versions)(
     await say(page, "pay");
     await sees(page, ".awaited", /approval/);
     await sees(page, ".tool", version === 5 ? /input-available/ : /approval-requested/);
-    const [asked] = (await (await staff(new Request("http://staff"))).json()) as {
-      chat: string;
-      id: string;
-    }[];
-    const word = { chat: asked?.chat, of: asked?.id, value: { approved: true } };
+    const { awaited } = (await (await staff(new Request("http://staff"))).json()) as {
+      awaited: { name: string; id: string }[];
+    };
+    const word = { name: awaited[0]?.name, of: awaited[0]?.id, value: { approved: true } };
     const headers = { "content-type": "application/json" };
     await staff(new Request("http://staff", { method: "POST", headers, body: JSON.stringify(word) }));
     await page.click("#look");

@@ -7,6 +7,7 @@ import { chunkFor, partsOf, type UiMessage } from "./chunk.js";
 import type { UiInput } from "./input.js";
 import type { UiDoor } from "./options.js";
 import { messagesIn, type RecordedMessage } from "./record.js";
+import { takenOver } from "./take-over.js";
 import { awaitedChunks, repliesIn, tellCalls } from "./waiting.js";
 
 type Recorded = { readonly session: Session; readonly messages: readonly RecordedMessage[] };
@@ -70,10 +71,10 @@ export class Chat {
     return recorded && this.#attach(recorded);
   }
 
-  /** Goes on with what was answered elsewhere. */
+  /** Goes on with a run whose answer was given elsewhere. It is nobody's to await. */
   async resume(): Promise<void> {
     const recorded = await this.#recorded();
-    if (recorded !== undefined && (await this.#canGoOn(recorded))) this.#goOn(recorded);
+    if (recorded !== undefined && statusOf(recorded.session) === "waiting") this.#goOn(recorded);
   }
 
   /** Stops the answer that is under way. */
@@ -120,9 +121,10 @@ export class Chat {
     const message = messages.findLast(({ role }) => role === "user")?.id;
     // The message is on the record and its run is not: a crash came between them.
     if (session.fact.run === undefined) return this.#run(session, message);
-    return this.#answer({ message, begun }, (signal) =>
-      rath.stream.turn(module, this.#name, undefined, { signal }),
-    );
+    return this.#answer({ message, begun }, (signal) => {
+      const go = () => rath.stream.turn(module, this.#name, undefined, { signal });
+      return begun === undefined ? go() : takenOver(this.#door, this.#name, begun, go);
+    });
   }
 
   #run(session: Session, message: string | undefined): Answer {
@@ -168,7 +170,11 @@ export class Chat {
   async #attach(recorded: Recorded): Promise<Response | undefined> {
     const running = this.#running();
     if (running !== undefined) return running.read(this.#door, true);
-    return (await this.#canGoOn(recorded)) ? this.#goOn(recorded).read(this.#door, true) : undefined;
+    if (await this.#canGoOn(recorded)) return this.#goOn(recorded).read(this.#door, true);
+    const now = await this.#recorded();
+    if (now === undefined || now.session.id === recorded.session.id) return undefined;
+    // It went on elsewhere while it was looked at.
+    return (await this.#attach(now)) ?? this.#recordedAnswer(now);
   }
 
   /** Whether a run was cut off by a crash, or somebody answered what it waits for. */

@@ -1,5 +1,6 @@
-import type { Budget, Module, Rath, Sender } from "../../../runtime/index.js";
+import type { Budget, Module, Rath } from "../../../runtime/index.js";
 import type { Principal } from "../../../session/index.js";
+import type { FrontSender } from "../answer.js";
 import type { DoorOptions } from "../door.js";
 import type { UiVersion } from "./chunk.js";
 
@@ -13,8 +14,8 @@ export type UiOptions = DoorOptions & {
 };
 
 /** Everything that a request is answered with: the runtime, the module, and who asks. */
-export type UiDoor = Omit<UiOptions, "version" | "name"> &
-  Sender & {
+export type UiDoor = Omit<UiOptions, "version" | "name" | "mayApprove"> &
+  FrontSender & {
     readonly rath: Rath;
     readonly module: Module;
     readonly version: UiVersion;

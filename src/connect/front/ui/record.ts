@@ -12,18 +12,23 @@ export type RecordedMessage =
       readonly role: "assistant";
       readonly id: FactId;
       readonly chunks: UiChunk[];
+      /** The facts that it was told of. */
+      readonly heard: Set<FactId>;
       /** Has heard the run so far, and can hear it go on. Its chunks go to `send`. */
       readonly teller: UiTeller;
       send: (chunk: UiChunk) => void;
     };
 
+export type RecordedAnswer = RecordedMessage & { readonly role: "assistant" };
+
 /** An answer has the id of the `run-start` that it begins with, so that it is known again in every process. */
-export function answerOf(id: FactId): RecordedMessage & { readonly role: "assistant" } {
+export function answerOf(id: FactId): RecordedAnswer {
   const chunks: UiChunk[] = [];
-  const message: RecordedMessage & { readonly role: "assistant" } = {
+  const message: RecordedAnswer = {
     role: "assistant",
     id,
     chunks,
+    heard: new Set(),
     teller: new UiTeller((chunk) => message.send(chunk)),
     send: (chunk) => chunks.push(chunk),
   };
@@ -33,26 +38,53 @@ export function answerOf(id: FactId): RecordedMessage & { readonly role: "assist
 /** The messages of a thread, told from its record by the teller that tells runs. */
 export function messagesIn(session: Session, module: string): readonly RecordedMessage[] {
   const messages: RecordedMessage[] = [];
-  let teller: UiTeller | undefined;
+  let newest: RecordedAnswer | undefined;
+  tellRecord(session, module, (node) => {
+    const said = saidIn(node);
+    if (isStart(node)) {
+      const begun = answerOf(node.id);
+      messages.push(begun);
+      newest = begun;
+    }
+    if (said !== undefined) messages.push(said);
+    return said === undefined ? newest : undefined;
+  });
+  return messages;
+}
+
+/** Tells an answer what the record has of it by now, and what it has not heard. */
+export function catchUp(answer: RecordedAnswer, session: Session, module: string): void {
+  let isOwn = false;
+  tellRecord(session, module, (node) => {
+    if (isStart(node)) isOwn = node.id === answer.id;
+    return isOwn && saidIn(node) === undefined ? answer : undefined;
+  });
+}
+
+/** Tells each fact of a session to the answer that it belongs to. */
+function tellRecord(
+  session: Session,
+  module: string,
+  answerFor: (node: Session) => RecordedAnswer | undefined,
+): void {
+  let answer: ReturnType<typeof answerFor>;
   const events = new EventTeller(
     module,
-    (event) => teller?.hear(event),
+    (event) => answer?.teller.hear(event),
     () => {
       throw new Error("partial objects are not part of a message");
     },
   );
   for (const node of session.history()) {
-    const { fact } = node;
-    if (fact.type === "run-start" && within(node) === undefined) {
-      const answer = answerOf(node.id);
-      messages.push(answer);
-      ({ teller } = answer);
-    }
-    const said = saidIn(node);
-    if (said !== undefined) messages.push(said);
-    else events.hear({ kind: "fact", session: node });
+    answer = answerFor(node);
+    if (answer === undefined || answer.heard.has(node.id)) continue;
+    answer.heard.add(node.id);
+    events.hear({ kind: "fact", session: node });
   }
-  return messages;
+}
+
+function isStart(node: Session): boolean {
+  return node.fact.type === "run-start" && within(node) === undefined;
 }
 
 /** A message of a person: said outside of any run. */

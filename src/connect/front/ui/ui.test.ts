@@ -6,7 +6,7 @@ import { askPerson, tool } from "../../../agent/tool/index.js";
 import { type Module, type Rath, statusOf } from "../../../runtime/index.js";
 import { rathOf, storeOf, urlOf } from "../../../runtime/testing/rath.js";
 import type { Json, Principal } from "../../../session/index.js";
-import { type Handler, type UiOptions, uiApprovals, uiStream } from "./index.js";
+import { approvals, type Handler, type UiOptions, uiStream } from "./index.js";
 import { apiOf, clientOf, shapeOf, textIn, versions } from "./testing/client.js";
 
 const principal = (request: Request): Principal | Response => {
@@ -175,10 +175,10 @@ describe("uiStream", () => {
       expect(client.error?.message).toContain("answer-refused");
       expect((await handler(get("c1/stream"))).status).toBe(204);
 
-      const staff = uiApprovals(rath, module, { principal: () => "user:boss" });
-      const list = (await (await staff(get(""))).json()) as { chat: string; id: string }[];
-      expect(list).toMatchObject([{ chat: NAME, id: awaited?.id, shown: { tool: "pay" } }]);
-      const word = { chat: NAME, of: list[0]?.id, value: { approved: true } };
+      const staff = approvals(rath, { principal: () => "user:boss", module: () => module });
+      const { awaited: list } = (await (await staff(get(""))).json()) as { awaited: { id: string }[] };
+      expect(list).toMatchObject([{ name: NAME, id: awaited?.id, shown: { tool: "pay" } }]);
+      const word = { name: NAME, of: list[0]?.id, value: { approved: true } };
       expect((await staff(posted(word))).status).toBe(200);
       expect((await staff(posted(word))).status).toBe(409);
       // The page asks whether there is something to read, as it does when it is reloaded.
@@ -195,7 +195,7 @@ describe("uiStream", () => {
         { type: "text", state: "done", text: "It is paid." },
       ]);
       expect(kept.length).toBe(2);
-      expect(await (await staff(get(""))).json()).toEqual([]);
+      expect(await (await staff(get(""))).json()).toEqual({ awaited: [] });
     },
   );
 
@@ -340,6 +340,60 @@ describe("uiStream", () => {
     }
   });
 
+  it.each(["turn", "resume", "elsewhere", "failed"] as const)(
+    "[UI15] a reader follows a run that somebody else goes on with to its end: %s",
+    async (how) => {
+      const url = urlOf("sqlite");
+      const rath = rathOf({ store: await storeOf(url) });
+      let [begin, go] = [(): void => {}, (): void => {}];
+      const begun = new Promise<void>((resolve) => (begin = resolve));
+      const gate = new Promise<void>((resolve) => (go = resolve));
+      const pay = tool({
+        name: "pay",
+        description: "Pays.",
+        input: { type: "object" },
+        effect: "write",
+        approval: { from: "user:boss" },
+        run: async () => {
+          begin();
+          await gate;
+          return "paid";
+        },
+      });
+      const model = scripted({ text: "I ask first.", tools: [{ tool: "pay" }] }, () => {
+        if (how === "failed") throw new Error("no credit");
+        return "It is paid.";
+      });
+      const module = agent({ name: "clerk", model, tools: [pay], retry: { attempts: 1 } });
+      const handler = handlerOf(rath, module);
+      await chunksOf(await handler(posted({ id: "c1", messages: [said("Refund me.")] })));
+      await rath.approve(NAME, { by: "user:boss" });
+      const other = how === "elsewhere" ? rathOf({ store: await storeOf(url) }) : rath;
+      const going = (
+        how === "turn" || how === "failed" ? other.turn(module, NAME) : other.resume(NAME, module)
+      )
+        .then(statusOf)
+        .catch(() => "failed");
+      await begun;
+      const response = await handler(get("c1/stream"));
+      go();
+      expect(await going).toBe(how === "failed" ? "failed" : "finished");
+      const chunks = await chunksOf(response);
+      const types = chunks.map(({ type }) => type).filter((type) => /^(start|tool|finish|error)/.test(type));
+      expect(types).toEqual([
+        "start",
+        "start-step",
+        "tool-input-available",
+        "tool-output-available",
+        "start-step",
+        how === "failed" ? "error" : "finish",
+      ]);
+      if (how === "failed") expect(chunks.at(-1)?.errorText).toContain("no credit");
+      else expect(chunks.at(-1)?.finishReason).toBe("stop");
+      expect(texts(chunks)).toBe(how === "failed" ? "I ask first." : "I ask first.It is paid.");
+    },
+  );
+
   it("[UI8] an answer is stopped by DELETE, or where its last reader leaves, and tried again", async () => {
     for (const how of ["delete", "leave"] as const) {
       const rath = rathOf();
@@ -378,10 +432,10 @@ describe("uiStream", () => {
     expect((await handler(nobody)).status).toBe(401);
     expect(paid()).toBe(0);
     expect(() => uiStream(rath, module, {})).toThrow("nobody says who may come in");
-    expect(() => uiApprovals(rath, module, {})).toThrow("nobody says who may come in");
-    const staff = uiApprovals(rath, module, { principal });
-    expect(await (await staff(get("", "ada"))).json()).toEqual([]);
-    expect((await staff(posted({ chat: NAME, of, value: { approved: true } }))).status).toBe(409);
+    expect(() => approvals(rath, {})).toThrow("nobody says who may come in");
+    const staff = approvals(rath, { principal, module: () => module });
+    expect(await (await staff(get("", "ada"))).json()).toEqual({ awaited: [] });
+    expect((await staff(posted({ name: NAME, of, value: { approved: true } }))).status).toBe(409);
     expect([...(await rath.load(NAME)).history()][0]?.fact.by).toBe("user:ada");
   });
 

@@ -1,8 +1,9 @@
 import type { Module, Rath } from "../../../runtime/index.js";
 import { defined, optionNames } from "../../../util/index.js";
 import { requireModule } from "../../../workflow/index.js";
+import { senderOf } from "../answer.js";
 import type { DoorOptions, Handler } from "../door.js";
-import { FrontError, jsonOf, RequestError, refusal, requireDoor, whoSent } from "../door.js";
+import { FrontError, jsonOf, namePart, RequestError, refusal, requireDoor } from "../door.js";
 import { Chat } from "./chat.js";
 import { idOf, inputOf } from "./input.js";
 import type { UiDoor, UiOptions } from "./options.js";
@@ -30,13 +31,14 @@ export function uiStream(rath: Rath, module: Module, options: UiOptions): Handle
     throw new FrontError("uiStream", "its `version` must be 5, 6 or 7", "version: 7");
   return async (request) => {
     try {
-      const who = await whoSent(request, options);
-      if (who instanceof Response) return who;
-      const { selfApproval = false, maxWaiting, onDisconnect, budget } = options;
+      const sender = await senderOf(request, options);
+      if (sender instanceof Response) return sender;
+      const { who } = sender;
+      const { maxWaiting, onDisconnect, budget } = options;
       const limits = defined({ maxWaiting, onDisconnect, budget });
-      const door: UiDoor = { ...limits, rath, module, who, selfApproval, version };
+      const door: UiDoor = { ...limits, ...sender, rath, module, version };
       const chatOf = (id: string) =>
-        new Chat(door, name?.(id, who) ?? `ui/${encodeURIComponent(who)}/${encodeURIComponent(id)}`);
+        new Chat(door, name?.(id, who) ?? `ui/${encodeURIComponent(who)}/${namePart(id)}`);
       if (request.method === "POST") {
         const input = inputOf(await jsonOf(request, options));
         return await chatOf(input.thread).post(input);

@@ -1,7 +1,7 @@
-import { type Awaited, detailsOf, mayAnswer } from "../../../runtime/index.js";
+import { type Awaited, detailsOf } from "../../../runtime/index.js";
 import type { FactId, Json, Session } from "../../../session/index.js";
 import { defined } from "../../../util/index.js";
-import { type Reply, replySchema } from "../answer.js";
+import { answerable, type Reply, replySchema } from "../answer.js";
 import { RequestError } from "../door.js";
 import type { UiChunk } from "./chunk.js";
 import type { UiInput } from "./input.js";
@@ -10,13 +10,14 @@ import type { UiTeller } from "./teller.js";
 
 /** The requests that a run waits for, as parts of its message: an approval at its tool call, and each as a data part. */
 export async function awaitedChunks(
-  { rath, who, selfApproval }: Pick<UiDoor, "rath" | "who" | "selfApproval">,
+  door: UiDoor,
   name: string,
   session: Session,
   teller: UiTeller,
 ): Promise<readonly UiChunk[]> {
   if (session.fact.type !== "run-suspend") return [];
-  const may = await mayAnswer(rath, name, { who, selfApproval });
+  const { rath } = door;
+  const may = await answerable(rath, name, door);
   const chunks: UiChunk[] = [];
   for (const one of await rath.pending(name)) {
     if (one.answered) continue;
@@ -30,7 +31,7 @@ export async function awaitedChunks(
         ...defined({ reason: one.why }),
       });
     const kind = one.doubt === true ? "in-doubt" : one.answer !== undefined ? "question" : KINDS[one.type];
-    const schema = one.answer ?? replySchema(one);
+    const schema = replySchema(one);
     const data = {
       ...defined({ kind: kind ?? one.type, what: one.what, toolCallId, schema, expires: one.expires }),
       ...detailsOf(one),
