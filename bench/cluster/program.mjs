@@ -1,0 +1,18 @@
+// @ts-check
+// The program of the benchmark: steps that do nothing, so that what is measured is the record, the leases and the queue.
+import { setTimeout as pause } from "node:timers/promises";
+import { step, workflow } from "openrath";
+
+export const STEPS = 20;
+
+export const quick = workflow("quick", {}, async (session) => {
+  let at = session;
+  for (let n = 0; n < STEPS; n++) at = await step(`s${n}`, () => n, { effect: "idempotent" }).forward(at);
+  return at;
+});
+
+/** Says in the record that it has begun, and takes its time. */
+export const slow = workflow("slow", {}, async (session) => {
+  const begun = await step("begin", () => 1, { effect: "pure" }).forward(session);
+  return step("slow", () => pause(6_000).then(() => 1), { effect: "idempotent" }).forward(begun);
+});
