@@ -2,7 +2,8 @@
 export { type Agent, type AgentOptions, agent, outputOf, stopAfter } from "./agent/index.js";
 export { compatible, type LanguageModel, renderedPrompt, scripted } from "./agent/model/index.js";
 export { askPerson, content, type Tool, tool } from "./agent/tool/index.js";
-export { byModel, routeOf, selector } from "./pattern/selector/index.js";
+export type { Memory, MemorySpace } from "./memory/index.js";
+export { byModel, routeOf, type Selector, selector } from "./pattern/selector/index.js";
 export {
   DivergenceError,
   openRath,
@@ -12,16 +13,14 @@ export {
   RunFailedError,
   statusOf,
 } from "./runtime/index.js";
-export { type Policy, type PolicyRule, policy } from "./runtime/policy/index.js";
+export { type Policy, policy } from "./runtime/policy/index.js";
+export type { Sandbox } from "./sandbox/index.js";
 export {
   diff,
   type Fact,
   type FactId,
-  type FactInput,
   type FactOf,
   type Json,
-  type Message,
-  type Pending,
   type Principal,
   RathError,
   Session,

@@ -1,5 +1,5 @@
-export { type CompressOptions, type Compressor, ContextError, compress } from "../agent/compress/compress.js";
-export { beforeCompression, type Compression, compressionsOf } from "../agent/compress/compression.js";
+export { type Compressor, ContextError, compress } from "../agent/compress/compress.js";
+export { beforeCompression, compressionsOf } from "../agent/compress/compression.js";
 export { dropOutputs } from "../agent/compress/drop.js";
 export { recallTool } from "../agent/compress/recall.js";
 export { condense, summarise } from "../agent/compress/summarise.js";

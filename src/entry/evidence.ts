@@ -25,15 +25,15 @@ export {
   writeRetention,
 } from "../evidence/audit/index.js";
 export { type Bundle, readBundle, writeBundle } from "../evidence/bundle/index.js";
+export { catalogue } from "../evidence/catalogue/index.js";
 export {
   type Dossier,
-  type DossierOptions,
   dossierHtml,
   dossierOf,
   writeDossier,
 } from "../evidence/dossier/index.js";
+export { factRow, type Pages, pages } from "../evidence/page/index.js";
 export {
-  type Checkpoint,
   CheckpointLog,
   CheckpointMemory,
   checkInclusion,
@@ -48,7 +48,6 @@ export {
 } from "../evidence/proof/index.js";
 export {
   readRecordLine,
-  type Verified,
   verifyFile,
   verifySession,
   verifyStore,

@@ -1,8 +1,6 @@
 export {
   ExportError,
-  type ExportFormat,
   ImportError,
-  type ImportFormat,
   type Source as ImportSource,
 } from "../connect/format/exchange.js";
 

@@ -1,21 +1,19 @@
 export {
   forkBefore,
-  type Influence,
   influence,
   influenceText,
-  type Why,
   why,
   whyText,
 } from "../memory/answer/index.js";
-export type { Backend, BackendContext, BackendFound } from "../memory/backend.js";
+export type { Backend } from "../memory/backend.js";
 export { BackendError } from "../memory/backend.js";
 export { closeIndexes } from "../memory/derived.js";
 export { type Embedder, localEmbedding, staticEmbedding } from "../memory/embedding/index.js";
 export { MemoryRefusedError } from "../memory/error.js";
 export { groundsOf } from "../memory/evidence.js";
-export { type MemoryOptions, type MemorySpace, memory } from "../memory/memory.js";
+export { type MemorySpace, memory } from "../memory/memory.js";
 export type { Recollection } from "../memory/reading.js";
-export { type RecallOptions, recall, recallAgain, remembering } from "../memory/recall.js";
+export { recall, recallAgain, remembering } from "../memory/recall.js";
 export type { Scope } from "../memory/scope.js";
 export type { Source } from "../memory/source.js";
 export type { Memory } from "../memory/state.js";

@@ -1,4 +1,4 @@
-export { type CompatibleOptions, compatible } from "../agent/model/compatible.js";
+export { compatible } from "../agent/model/compatible.js";
 export { ModelError } from "../agent/model/failure.js";
 export type { LanguageModel } from "../agent/model/model.js";
 export { defaultPrices, type Prices } from "../agent/model/prices.js";

@@ -8,7 +8,6 @@ export { PLAN, planExecute, planOf } from "../pattern/reason/plan.js";
 export { react } from "../pattern/reason/react.js";
 export { reflectionsOf, reflexion } from "../pattern/reason/reflexion.js";
 export { bandit, trialsOf } from "../pattern/selector/bandit.js";
-export type { Chooser, Route } from "../pattern/selector/choice.js";
 export { byModel } from "../pattern/selector/model.js";
 export { routeOf, routeTable } from "../pattern/selector/route.js";
 export { byScore } from "../pattern/selector/score.js";
@@ -27,10 +26,8 @@ export {
 } from "../pattern/team/chat.js";
 export { crew } from "../pattern/team/crew.js";
 export { crewFromYaml } from "../pattern/team/crew-from-yaml.js";
-export type { FlowStep } from "../pattern/team/flow.js";
 export { flow, keep, keptIn } from "../pattern/team/flow.js";
 export { groupChat } from "../pattern/team/group-chat.js";
 export { nestedChat } from "../pattern/team/nested-chat.js";
 export { supervisor } from "../pattern/team/supervisor.js";
 export { activeIn, swarm } from "../pattern/team/swarm.js";
-export type { CrewTask } from "../pattern/team/task.js";

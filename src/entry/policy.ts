@@ -1,4 +1,4 @@
-export type { Action, Policy, PolicyDecision } from "../runtime/policy/action.js";
+export type { Action, Policy } from "../runtime/policy/action.js";
 export { behalfOf } from "../runtime/policy/delegation.js";
 export { isTrusted, labelsView, type Origin, untrustedIn } from "../runtime/policy/labels.js";
 export { PolicyError, policy, strictestOf } from "../runtime/policy/policy.js";

@@ -1,4 +1,4 @@
-export { type DockerOptions, dockerSandbox } from "../sandbox/docker/docker.js";
+export { dockerSandbox } from "../sandbox/docker/docker.js";
 export {
   PathRefusedError,
   SandboxLostError,
@@ -6,20 +6,18 @@ export {
   SandboxUnavailableError,
 } from "../sandbox/error.js";
 export { hostSandbox } from "../sandbox/host/provider.js";
-export type { JobOutcome } from "../sandbox/job/attempt.js";
-export { type JobOptions, runJob } from "../sandbox/job/job.js";
-export { type LocalOptions, localSandbox } from "../sandbox/local/provider.js";
+export { runJob } from "../sandbox/job/job.js";
+export { localSandbox } from "../sandbox/local/provider.js";
 export type {
   ExecOptions,
   ExecResult,
   Execution,
-  FileEntry,
   Sandbox,
   SandboxFiles,
   SandboxProvider,
   Snapshot,
 } from "../sandbox/sandbox.js";
-export type { Capabilities, Limits, Network, SandboxSpec, SandboxStatus } from "../sandbox/spec.js";
+export type { Capabilities, Limits, SandboxSpec } from "../sandbox/spec.js";
 export { Trees } from "../sandbox/trees.js";
 export { virtualSandbox } from "../sandbox/virtual/provider.js";
 export { capture, importFolder } from "../sandbox/workspace/capture.js";

@@ -5,11 +5,7 @@ export type { Lease } from "../store/name/lease.js";
 export { openStore } from "../store/open.js";
 export { recover } from "../store/recover/recover.js";
 export type {
-  ExportOptions,
-  ImportOptions,
   Line,
-  LoadOptions,
   Recorded,
-  SaveOptions,
   Store,
 } from "../store/store.js";

@@ -1,12 +1,3 @@
-export {
-  type ConformanceCase,
-  ConformanceError,
-  type ConformanceReport,
-  type MakeStore,
-  runSandboxConformance,
-  runStoreConformance,
-  type SandboxCase,
-  type StoreCase,
-  sandboxConformance,
-  storeConformance,
-} from "../testkit/index.js";
+export { ConformanceError, type ConformanceReport } from "../testkit/runner.js";
+export { runSandboxConformance, sandboxConformance } from "../testkit/sandbox/index.js";
+export { runStoreConformance, storeConformance } from "../testkit/store/index.js";

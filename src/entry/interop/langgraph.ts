@@ -1,2 +1,2 @@
 export { PeerMissingError } from "../../connect/langgraph/error.js";
-export { type RathSaver, type RathSaverOptions, rathSaver } from "../../connect/langgraph/saver.js";
+export { type RathSaver, rathSaver } from "../../connect/langgraph/saver.js";

@@ -1,1 +1,1 @@
-export { type McpMemoryOptions, mcpMemory } from "../../connect/memory-mcp/memory.js";
+export { mcpMemory } from "../../connect/memory-mcp/memory.js";

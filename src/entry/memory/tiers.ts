@@ -5,4 +5,4 @@ export { importTrials, type RecordedTrial } from "../../memory/reflexion/import.
 export { reflexion as reflexionMemory } from "../../memory/reflexion/reflexion.js";
 export type { StreamRecallOptions } from "../../memory/stream/options.js";
 export { type MemoryStream, memoryStream } from "../../memory/stream/stream.js";
-export { type TierOptions, type Tiers, tieredMemory, withTiers } from "../../memory/tier/tiers.js";
+export { type Tiers, tieredMemory, withTiers } from "../../memory/tier/tiers.js";

@@ -1,0 +1,2 @@
+export { type Engine, type EngineHost, type EngineLink, local, type Wake } from "../cluster/engine.js";
+export { worker } from "../cluster/worker.js";
