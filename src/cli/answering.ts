@@ -1,9 +1,10 @@
 import { AnswerError, type Awaited, type Rath } from "../runtime/index.js";
 import type { Json, Principal, RathError } from "../session/index.js";
 import { defined } from "../util/index.js";
-import { waitingOf } from "./awaited.js";
 import { byOption, type Input, textOption } from "./entry.js";
 import { UsageError, withHint } from "./error.js";
+import { callsAsCommands } from "./hints.js";
+import { resumeCommand } from "./program-note.js";
 import type { Shell } from "./shell.js";
 import { argument, oneLine, plain } from "./text.js";
 
@@ -49,11 +50,12 @@ export async function answering(
     throw error instanceof AnswerError ? toTyped(error, reference) : error;
   }
   const word = argument(name);
-  const left = waitingOf(name, await rath.pending(name)).filter(({ answered }) => !answered);
+  const left = (await rath.pending(name)).filter(({ answered }) => !answered);
   shell.tell({ session: name, answer: given.id, said: given.said, by, left: left.length });
   const guessed = textOption(input, "by") === undefined ? shell.dim("  (say otherwise: --by user:ada)") : "";
   shell.say(`${given.said} ${shell.bold(plain(name))} as ${shell.bold(oneLine(by))}${guessed}`);
-  shell.hint(left.length > 0 ? `rath pending ${word}   # ${left.length} more` : `rath resume ${word}`);
+  const resume = await resumeCommand(shell, name);
+  shell.hint(left.length > 0 ? `rath pending ${word}   # ${left.length} more` : resume);
 }
 
 /** A value as JSON, typed by a person. */
@@ -65,7 +67,7 @@ export function jsonOption(input: Input, name: string): Json | undefined {
   } catch (error) {
     throw new UsageError(
       `The value of --${name} is not JSON: ${(error as Error).message}.`,
-      `put it in quotes: --${name} '{"amount":100}'; a text: --${name} '"…"'`,
+      `quote JSON for the shell: --${name} '{"amount":100}', or for a text: --${name} '"…"'`,
     );
   }
 }
@@ -75,7 +77,7 @@ function idOf(id: string | undefined): string | undefined {
   if (id === undefined || /^[0-9a-f]{4,64}$/.test(id)) return id;
   throw new UsageError(
     `${JSON.stringify(id)} is not the beginning of an id.`,
-    "at least four of its characters, as `rath pending` shows them",
+    "give at least four characters of an id that `rath pending` shows",
   );
 }
 
@@ -85,15 +87,15 @@ function digestOf(digest: string | undefined, awaited: readonly Awaited[]): stri
   if (!/^[0-9a-f]{8,64}$/.test(digest))
     throw new UsageError(
       `${JSON.stringify(digest)} is not the beginning of a digest.`,
-      "at least eight of its characters, as `rath pending` shows them",
+      "give at least eight characters of a digest that `rath pending` shows",
     );
   return awaited.find((one) => one.digest?.startsWith(digest))?.digest ?? digest;
 }
 
 /** The same error with what to type instead of what to program. */
 function toTyped(error: AnswerError, reference: string): RathError {
-  const isProgram = /rath\.\w+\(/.test(error.hint);
-  return withHint(error, isProgram ? `see what is awaited: rath pending ${argument(reference)}` : error.hint);
+  const typed = callsAsCommands(error.hint, reference);
+  return withHint(error, typed ?? `see what is awaited: rath pending ${argument(reference)}`);
 }
 
 /** `rath approve SESSION`: agrees to exactly what was shown, or to other arguments. */
@@ -112,25 +114,16 @@ export async function approve(shell: Shell, input: Input): Promise<void> {
 }
 
 /** `rath reject SESSION`: says no; the run takes that in when it is resumed. */
-export async function reject(shell: Shell, input: Input): Promise<void> {
-  return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
-    id: await rath.reject(name, decision),
-    said: "rejected",
-  }));
-}
-
+export const reject = deciding("reject", "rejected");
 /** `rath withdraw SESSION`: the requester takes the request back; the run goes on without it. */
-export async function withdraw(shell: Shell, input: Input): Promise<void> {
-  return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
-    id: await rath.withdraw(name, decision),
-    said: "withdrew the request of",
-  }));
-}
-
+export const withdraw = deciding("withdraw", "withdrew the request of");
 /** `rath revoke SESSION`: revokes an approval that no run has used yet. */
-export async function revoke(shell: Shell, input: Input): Promise<void> {
-  return answering(shell, input, async ({ rath, name, digest: _, ...decision }) => ({
-    id: await rath.revoke(name, decision),
-    said: "revoked the approval of",
-  }));
+export const revoke = deciding("revoke", "revoked the approval of");
+
+function deciding(decision: "reject" | "withdraw" | "revoke", said: string) {
+  return (shell: Shell, input: Input): Promise<void> =>
+    answering(shell, input, async ({ rath, name, digest: _, ...given }) => ({
+      id: await rath[decision](name, given),
+      said,
+    }));
 }

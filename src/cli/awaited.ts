@@ -1,5 +1,5 @@
 import type { Awaited } from "../runtime/index.js";
-import { visibleText } from "../session/index.js";
+import { type Principal, visibleText } from "../session/index.js";
 import type { Shell } from "./shell.js";
 import { argument, brief, oneLine, plain, quoted } from "./text.js";
 
@@ -10,12 +10,32 @@ export type Waiting = {
   readonly commands: readonly string[];
 } & Awaited;
 
-/** The requests that one run waits for, with the commands that answer them. */
-export function waitingOf(session: string, awaited: readonly Awaited[]): readonly Waiting[] {
+/**
+ * The requests that one run waits for, with the commands that answer them. `resume` is the command that resumes it, and
+ * `person` the one who is at the terminal: the commands for somebody else say whose word it is.
+ */
+export function waitingOf(
+  session: string,
+  awaited: readonly Awaited[],
+  resume: string,
+  person: Principal,
+): readonly Waiting[] {
   return awaited.map((one) => {
     const kind = kindOf(one);
-    return { session, kind, commands: commandsFor(argument(session), kind, one), ...one };
+    const [other] = one.to?.includes(person) ? [] : (one.to ?? []);
+    const who = other === undefined ? "" : ` --by ${argument(plain(other))}`;
+    return { session, kind, commands: commandsFor(argument(session), kind, one, resume, who), ...one };
   });
+}
+
+/** The same with its commands as they have to be typed. */
+export function typedWaiting(shell: Shell, waiting: readonly Waiting[]): readonly Waiting[] {
+  return waiting.map((one) => ({ ...one, commands: one.commands.map((command) => shell.typed(command)) }));
+}
+
+/** Whether a run waits for nobody now: every answer is there, and it goes on when it is resumed. */
+export function isAnswered(awaited: readonly Awaited[]): boolean {
+  return awaited.length > 0 && awaited.every(({ answered }) => answered);
 }
 
 function kindOf(one: Awaited): Waiting["kind"] {
@@ -25,13 +45,19 @@ function kindOf(one: Awaited): Waiting["kind"] {
   return one.answer === undefined ? "approval" : "question";
 }
 
-function commandsFor(name: string, kind: Waiting["kind"], one: Awaited): readonly string[] {
-  const id = `--id ${one.id.slice(0, 12)}`;
+function commandsFor(
+  name: string,
+  kind: Waiting["kind"],
+  one: Awaited,
+  resume: string,
+  who: string,
+): readonly string[] {
+  const id = `--id ${one.id.slice(0, 12)}${one.answered ? "" : who}`;
   if (one.answered)
     return [
-      `rath resume ${name}`,
+      resume,
       ...(kind === "approval"
-        ? [`rath revoke ${name} ${id}   # takes back an approval that no run has used`]
+        ? [`rath revoke ${name} ${id}   # revokes an approval that no run has used`]
         : []),
     ];
   switch (kind) {
@@ -51,12 +77,12 @@ function commandsFor(name: string, kind: Waiting["kind"], one: Awaited): readonl
       return [`rath answer ${name} ${id} --value JSON`];
     case "doubt":
       return [
-        `rath answer ${name} ${id} --settle done --value JSON   # it happened, and this came of it`,
-        `rath answer ${name} ${id} --settle failed              # it did not happen`,
+        `rath answer ${name} ${id} --settle done     # it happened; add --value JSON if it returned a value`,
+        `rath answer ${name} ${id} --settle failed   # it did not happen`,
         `rath answer ${name} ${id} --settle again --digest ${plain(one.digest ?? "").slice(0, 12)}   # ${againText(one)}`,
       ];
     case "timer":
-      return [`rath resume ${name}   # from ${oneLine(one.what)} on`];
+      return [`${resume}   # from ${oneLine(one.what)} on`];
   }
 }
 
@@ -74,10 +100,10 @@ function escaped(value: unknown): string {
 }
 
 const TITLES: { readonly [kind in Waiting["kind"]]: string } = {
-  approval: "agreement to",
+  approval: "approval of",
   question: "an answer to",
   signal: "the signal",
-  doubt: "a word on what became of",
+  doubt: "the outcome of",
   timer: "the time",
 };
 

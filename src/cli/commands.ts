@@ -1,22 +1,25 @@
+import { OF_CLUSTER } from "./cluster-commands.js";
 import { BY, type Commands, type Entry, entry, SESSION, WHY } from "./entry.js";
 import { OF_EVIDENCE } from "./evidence-commands.js";
 
 // Options that several commands have.
-const EVENTS = { "--events": "every fact as a line of JSON, as soon as it is durable" };
-const WITH = { "--with <file>": "another program than the one that the record names" };
-const ID = { "--id <id>": "which request, by the beginning of its id, where there are several" };
+const EVENTS = { "--events": "prints every fact as a line of JSON, as soon as it is durable" };
+const WITH = { "--with <file>": "runs this program instead of the one that the record names" };
+const ID = { "--id <id>": "the request to answer, by the beginning of its id; needed when several wait" };
 const DIGEST = {
   "--digest <digest>":
     "the digest that was shown, or its beginning; refused if the content has changed since",
 };
 const TIMES = "2026-11-16, 2026-11-16T09:30:00Z, 2h, 3d, yesterday, monday (UTC)";
 const FILTER = {
-  "--since <time>": `only facts from then on: ${TIMES}`,
-  "--until <time>": "only facts before then; a day is included with all its hours",
-  "--by <who>": "only facts of this actor: user:ada, or all of a kind: user, agent, tool",
+  "--since <time>": `only facts since this time: ${TIMES}`,
+  "--until <time>": "only facts before this time; a day counts to its end",
+  "--by <who>": "only facts of this actor (user:ada) or of this kind of actor (user, agent, tool)",
   "--type <type>": { text: "only facts of this type", many: true },
 };
-const WIDE = { "--wide": "rows are not cut to the width of the terminal" };
+const WIDE = { "--wide": "does not cut rows to the width of the terminal" };
+
+const ROLES = ["view", "run", "approve", "audit", "erase"];
 
 const COMMANDS: Commands = {
   Begin: {
@@ -26,12 +29,12 @@ const COMMANDS: Commands = {
         "agents repair a small repository: a patch is rejected, two repairs compete, the run is killed and resumed",
       options: {
         "--sandbox <kind>": { text: "where the tests run", choices: ["local", "host"] },
-        "--scripted": "asks no model, even where the environment names one",
+        "--scripted": "uses scripted models, even when the environment names a model",
       },
       examples: [
         "rath demo",
         "rath demo --json",
-        "OPENAI_BASE_URL=http://localhost:11434/v1 RATH_MODEL=qwen3 rath demo   # the same with a model that answers",
+        "OPENAI_BASE_URL=http://localhost:11434/v1 RATH_MODEL=qwen3 rath demo   # the same with a real model",
       ],
       load: () => import("./command/demo.js"),
     },
@@ -40,50 +43,51 @@ const COMMANDS: Commands = {
     run: {
       creates: true,
       summary: "runs the module that a file exports",
-      arguments: { FILE: "an ES module, or FILE#export where it is not the default export" },
+      arguments: { FILE: "an ES module, or FILE#NAME for an export other than the default" },
       options: {
         "-i, --input <text>": "the task, in words",
-        "--input-file <file>": "the task from a file; - reads what is piped in",
-        "--on <session>": "goes on from there instead of beginning anew",
-        "--name <name>": "what the session is called; default: after the file",
-        "--by <who>": "on whose behalf, as user:ada; default: the user of this machine",
-        "--sandbox <kind>": "where side effects happen: local, virtual, docker, host",
-        "--workspace <folder>": "the files that the sandbox begins with; the folder is not touched",
-        "--budget <limits>": "what it may spend: steps=20,tokens=50000,money=0.5,milliseconds=60000",
+        "--input-file <file>": "reads the task from a file; - reads standard input",
+        "--on <session>": "continues this session instead of starting a new one",
+        "--name <name>": "the name of the session; default: the name of the file",
+        "--by <who>": "the person it runs for, such as user:ada; default: the user of this machine",
+        "--sandbox <kind>": "the sandbox for files and commands: local, virtual, docker, host",
+        "--workspace <folder>":
+          "a folder whose files the sandbox starts with; the folder itself is not changed",
+        "--budget <limits>": "limits of the run: steps=20,tokens=50000,money=0.5,milliseconds=60000",
         ...EVENTS,
       },
       examples: [
         'rath run agent.mjs --input "How many pencils are left?"',
-        "rath run order.mjs#order --name order-7   # exits with 4 when it waits for a person",
+        "rath run order.mjs#order --name order-7   # exit code 4 when the run waits for a person",
         "rath run again.mjs --on second-try",
         "rath run coder.mjs --sandbox local --workspace ./repo --budget steps=40,money=1",
       ],
       load: () => import("./command/run.js"),
     },
     resume: {
-      summary: "goes on with a run that crashed, waits, or was stopped; finished work is not repeated",
+      summary: "continues a run that crashed, waits, or was stopped; finished work is not repeated",
       arguments: { SESSION: SESSION },
       options: {
         ...WITH,
-        "--retry": "of a run that failed: does again what made it fail, in a run of its own",
-        "--name <name>": "the name of that run; default: SESSION-again",
+        "--retry": "repeats the failed step of a failed run, in a new run",
+        "--name <name>": "the name of the new run, with --retry or after a stop; default: SESSION-again",
         ...EVENTS,
       },
       examples: ["rath resume order-7", "rath resume order-7 --retry --name order-7-again"],
       load: () => import("./command/resume.js"),
     },
     replay: {
-      summary: "runs a program again with its record as the world: no model and no tool is asked",
+      summary: "runs a program against its record; no model and no tool is called",
       arguments: { SESSION: SESSION },
       options: {
         ...WITH,
         "--mode <mode>": {
-          text: "verify: it must end in the same id (the default); what-if: goes its own way where it differs",
+          text: "verify (default): the run must end in the same id; what-if: a program that differs continues on a branch",
           choices: ["verify", "what-if"],
         },
-        "--at <id>": "the run that this fact is of, instead of the newest",
-        "--until <step>": "ends at this fact: a step's number, an id, or ~3",
-        "--from <step>": "a what-if: what came up to this fact is taken over, and the rest is done anew",
+        "--at <id>": "replays the run that contains this fact; default: the newest run",
+        "--until <step>": "stops at this fact: a step's number, an id, or ~3",
+        "--from <step>": "a what-if that keeps the record up to this fact and runs the rest anew",
         "--name <name>": "the name of a what-if; default: SESSION-what-if",
         ...EVENTS,
       },
@@ -96,18 +100,18 @@ const COMMANDS: Commands = {
       load: () => import("./command/replay.js"),
     },
     pending: {
-      summary: "what runs wait for, what was shown, who may answer, and what to type",
+      summary: "lists what runs wait for: what was shown, who may answer, and the command that answers",
       arguments: { "[SESSION]": SESSION },
       examples: ["rath pending", "rath pending order-7 --json"],
       load: () => import("./command/pending.js"),
     },
     approve: {
-      summary: "agrees to exactly what was shown",
+      summary: "approves exactly what was shown",
       arguments: { SESSION: SESSION },
       options: {
         ...ID,
         ...DIGEST,
-        "--edit <json>": "agrees to these arguments instead",
+        "--edit <json>": "approves these arguments instead of the ones shown",
         "--always <what>": {
           text: "also covers later calls of this session: the same call, or every call of the tool",
           choices: ["arguments", "tool"],
@@ -123,24 +127,24 @@ const COMMANDS: Commands = {
       load: async () => ({ run: (await import("./answering.js")).approve }),
     },
     reject: {
-      summary: "says no, and why: the model can read it",
+      summary: "rejects a request; the model can read the reason",
       arguments: { SESSION: SESSION },
       options: { ...ID, ...WHY, ...BY },
       examples: ['rath reject order-7 --why "too expensive"'],
       load: async () => ({ run: (await import("./answering.js")).reject }),
     },
     withdraw: {
-      summary: "takes a request back, as its requester: the run goes on without it",
+      summary: "withdraws your own request; the run continues without it",
       arguments: { SESSION: SESSION },
       options: { ...ID, ...WHY, ...BY },
       examples: ['rath withdraw order-7 --by user:cy --why "never mind"'],
       load: async () => ({ run: (await import("./answering.js")).withdraw }),
     },
     approvals: {
-      summary: "the standing approvals of a session, or of all sessions; revokes one",
+      summary: "lists the standing approvals of one session or of all, or revokes one",
       arguments: { "[SESSION]": SESSION },
       options: {
-        "--revoke <id>": "revokes the one of this id, or its beginning: later calls ask again",
+        "--revoke <id>": "revokes the approval with this id (or its beginning); later calls ask again",
         ...WHY,
         ...BY,
       },
@@ -155,15 +159,14 @@ const COMMANDS: Commands = {
       load: async () => ({ run: (await import("./answering.js")).revoke }),
     },
     answer: {
-      summary:
-        "answers a question or a signal; or says what became of something that nobody knows the end of",
+      summary: "answers a question or a signal, or settles an effect whose outcome is unknown",
       arguments: { SESSION: SESSION },
       options: {
         ...ID,
         "--value <json>": "the answer, as JSON",
         "--text <text>": "the answer, in words",
         "--settle <what>": {
-          text: "of something in doubt: it was done, it failed, or do it again",
+          text: "settles an effect in doubt: it was done, it failed, or do it again",
           choices: ["done", "failed", "again"],
         },
         ...DIGEST,
@@ -178,18 +181,84 @@ const COMMANDS: Commands = {
       load: () => import("./command/answer.js"),
     },
   },
-  "Look, branch, bring together": {
-    list: {
-      summary: "the sessions of this store",
+  Serve: {
+    serve: {
+      creates: true,
+      summary: "serves the store over HTTP, with live events, until Ctrl-C",
       options: {
-        "--all": "also those that the runtime keeps for itself",
-        "--under <prefix>": "only names that begin so",
-        "--since <time>": `only those with facts from then on, and how many: ${TIMES}`,
-        "--limit <n>": "only the newest so many",
+        "--port <n>": "default 7284; 0 chooses a free port",
+        "--host <address>": "the address to listen on; default 127.0.0.1, this machine only",
+        "--modules <file>": "an ES module that exports the agents and workflows that can be run",
+        "--allow-host <name>": {
+          text: "a host name, with its port if any, that requests may use: rath.example.com",
+          many: true,
+        },
+        "--allow-origin <origin>": {
+          text: "an origin whose pages may call the server with a token: https://app.example.com",
+          many: true,
+        },
+      },
+      examples: [
+        "rath serve",
+        "rath serve --port 0 --json   # prints one line with the url, and a token if the store has no users",
+        "rath serve --modules agents.mjs",
+      ],
+      load: () => import("./command/serve.js"),
+    },
+    studio: {
+      creates: true,
+      summary: "opens a live page over the store: graphs, conversations, files, questions, proofs",
+      options: {
+        "--port <n>": "default: a free port",
+        "--modules <file>": "an ES module that exports the agents and workflows that can be run",
+        "--bundle <file>": "writes the page for this dossier bundle as files that need no server",
+        "-o, --output <folder>": "with --bundle: the folder for these files",
+      },
+      examples: [
+        "rath studio",
+        "rath studio --json   # prints one line with the url to open",
+        "rath studio --modules agents.mjs",
+        "rath studio --bundle dossier.json -o page   # open page/index.html",
+      ],
+      load: () => import("./command/studio.js"),
+    },
+    user: {
+      creates: true,
+      summary: "manages the people who may use a server of this store, and their tokens",
+      arguments: {
+        "[ACTION]": "add, list or revoke",
+        "[NAME]": "a name; revoke also takes the id of a token",
+      },
+      options: {
+        "--role <role>": {
+          text: "what the person may do; each role includes view",
+          choices: ROLES,
+          many: true,
+        },
+        "--under <names>": "the sessions that the role covers: a name, or a prefix with *; default: all",
+        "--expires <time>": "when the token expires: 30d, 12h, 4w, or a date; default: never",
+      },
+      examples: [
+        "rath user add ada --role run --role view",
+        "rath user add bob --role approve --under 'pay/*' --expires 30d",
+        "rath user list",
+        "rath user revoke bob",
+      ],
+      load: () => import("./command/user.js"),
+    },
+  },
+  "Inspect, branch, merge": {
+    list: {
+      summary: "lists the sessions of this store",
+      options: {
+        "--all": "includes the sessions that the runtime keeps for itself",
+        "--under <prefix>": "only names that begin with this prefix",
+        "--since <time>": `only sessions with facts since this time, with their number: ${TIMES}`,
+        "--limit <n>": "only the newest N sessions",
         ...WIDE,
         "--status <status>": {
-          text: "only those",
-          choices: ["finished", "failed", "cancelled", "waiting", "open"],
+          text: "only sessions with this status",
+          choices: ["finished", "failed", "cancelled", "stopped", "waiting", "answered", "unended", "open"],
         },
       },
       examples: [
@@ -201,11 +270,11 @@ const COMMANDS: Commands = {
     },
     show: {
       summary:
-        "a session: task, outcome, branches, files, cost, its newest messages; or one fact in full; or a file",
+        "shows a session (task, outcome, branches, files, cost, newest messages), one fact in full, or a file",
       arguments: { SESSION: `${SESSION}; SESSION:PATH prints a file as it was there` },
       options: {
-        "--fact": "the fact itself, even if it was called by a name",
-        "--messages <n>": "how many messages of the conversation; default 6",
+        "--fact": "shows the fact itself, also when SESSION is a name",
+        "--messages <n>": "the number of messages to show; default 6",
       },
       examples: [
         "rath show demo-1",
@@ -216,16 +285,17 @@ const COMMANDS: Commands = {
       load: () => import("./command/show.js"),
     },
     log: {
-      summary: "the history as a graph, newest first",
+      summary: "shows the history as a graph, newest first",
       arguments: { SESSION: SESSION },
       options: {
-        "--all": "every fact, also the bookkeeping of the runtime",
-        "-n, --number <n>": "at most so many rows",
+        "--all": "every fact, including the bookkeeping of the runtime",
+        "-n, --number <n>": "at most N rows",
         ...FILTER,
-        "-p, --patch": "also what each fact says: messages, input and output, and the patch of changed files",
-        "--follow": "the newest rows, and then new facts as they become durable; Ctrl-C ends it",
+        "-p, --patch":
+          "adds the content of each fact: messages, input and output, and the patch of changed files",
+        "--follow": "shows the newest rows, then new facts as they become durable, until Ctrl-C",
         ...WIDE,
-        "--no-pager": "straight to the terminal",
+        "--no-pager": "prints to the terminal without a pager",
       },
       examples: [
         "rath log demo-1",
@@ -237,31 +307,34 @@ const COMMANDS: Commands = {
       load: () => import("./command/log.js"),
     },
     watch: {
-      summary: "new facts of a name, or of all, as they become durable, by any process; Ctrl-C ends it",
+      summary: "prints new facts of one session or of all, from any process, until Ctrl-C",
       arguments: { "[SESSION]": "a name" },
       options: {
-        "--all": "every fact, also the bookkeeping of the runtime",
-        "-n, --number <n>": "ends after so many facts",
+        "--all": "every fact, including the bookkeeping of the runtime",
+        "-n, --number <n>": "stops after N facts",
         ...FILTER,
-        "-p, --patch": "also what each fact says",
+        "-p, --patch": "adds the content of each fact",
         ...WIDE,
       },
       examples: [
         "rath watch",
         "rath watch order-7 -p",
-        "rath watch --type approval-ask --json   # a document on each line",
+        "rath watch --type approval-ask --json   # one JSON document per line",
       ],
       load: () => import("./command/watch.js"),
     },
     grep: {
       summary:
-        "full text search: messages, input and output of tools, memories, file paths; erased content is never found",
-      arguments: { TEXT: "the text, in any case", "[SESSION...]": `${SESSION}; default: all` },
+        "searches the full text of messages, tool input and output, memories and file paths; never finds erased content",
+      arguments: {
+        TEXT: "the text to find; upper and lower case match",
+        "[SESSION...]": `${SESSION}; default: all`,
+      },
       options: {
         "-E, --regexp": "TEXT is a regular expression; one that takes longer than two seconds is stopped",
-        "-s, --case-sensitive": "upper and lower case differ",
+        "-s, --case-sensitive": "distinguishes upper and lower case",
         ...FILTER,
-        "--limit <n>": "at most so many lines; default 1000",
+        "--limit <n>": "at most N lines; default 1000",
         ...WIDE,
       },
       examples: [
@@ -272,23 +345,22 @@ const COMMANDS: Commands = {
       load: () => import("./command/grep.js"),
     },
     diff: {
-      summary:
-        "what two sessions share, and what each has that the other has not: facts, words, files, checks, cost",
-      arguments: { A: SESSION, B: "the other one" },
+      summary: "compares two sessions: shared and different facts, messages, files, checks and cost",
+      arguments: { A: SESSION, B: "the session to compare with" },
       options: {
         "--files": "only the files, as a patch from A to B",
-        "--stat": "of the files only their names",
+        "--stat": "only the names of changed files",
       },
       examples: ["rath diff demo-1 second-try", "rath diff demo-1@small demo-1@bold --files"],
       load: () => import("./command/diff.js"),
     },
     fork: {
-      summary: "begins a branch at any point of a session",
+      summary: "starts a branch at any point of a session",
       arguments: { SESSION: SESSION },
       options: {
-        "--at <step>": "where: a step's number (rath log shows them), an id, or ~3; default: its end",
-        "--name <name>": "what it is called; default: SESSION-fork-1",
-        "--branch <name>": "the name of the branch; default: as the session",
+        "--at <step>": "the point to fork at: a step's number (see rath log), an id, or ~3; default: the end",
+        "--name <name>": "the name of the new session; default: SESSION-fork-1",
+        "--branch <name>": "the name of the branch; default: the name of the new session",
         ...WHY,
         ...BY,
       },
@@ -299,18 +371,18 @@ const COMMANDS: Commands = {
       load: () => import("./command/fork.js"),
     },
     merge: {
-      summary: "brings two sessions together, conversation and files",
-      arguments: { A: "ours", B: "theirs" },
+      summary: "merges two sessions: conversation and files",
+      arguments: { A: "our side: a session", B: "their side: a session" },
       options: {
         "--adopt <side>": {
-          text: "the side whose conversation goes on, both, or none to gather the sides without preferring one; default: both",
+          text: "the side whose conversation continues; none keeps both without preferring one; default: both",
           choices: ["ours", "theirs", "both", "none"],
         },
         "--resolve <side>": {
-          text: "whose files count where both changed the same",
+          text: "the side that wins where both changed the same file",
           choices: ["ours", "theirs"],
         },
-        "--name <name>": "what the result is called; default: A moves on, if it is a name",
+        "--name <name>": "the name of the result; default: A, if A is a name",
         ...WHY,
         ...BY,
       },
@@ -318,13 +390,13 @@ const COMMANDS: Commands = {
       load: () => import("./command/merge.js"),
     },
     files: {
-      summary: "the files of a session: lists them, prints one, or puts them into a folder",
+      summary: "lists the files of a session, prints one, or writes them to a folder",
       arguments: { SESSION: SESSION },
       options: {
-        "--at <step>": "as they were then: a step's number, an id, or ~3",
-        "--to <folder>": "puts them there; the folder must be new or empty",
+        "--at <step>": "the files at this point: a step's number, an id, or ~3",
+        "--to <folder>": "writes the files to this folder, which must be new or empty",
         "--cat <path>": "prints one file",
-        "--patch": "what changed since the first files, as a patch",
+        "--patch": "prints the changes since the first files, as a patch",
       },
       examples: [
         "rath files demo-1",
@@ -334,22 +406,22 @@ const COMMANDS: Commands = {
       load: () => import("./command/files.js"),
     },
     cost: {
-      summary: "calls, tokens, money and time: of one session, or of all",
+      summary: "sums up calls, tokens, money and time of one session or of all",
       arguments: { "[SESSION]": SESSION },
-      options: { "--by <what>": { text: "what a row is", choices: ["model", "agent", "branch", "tool"] } },
+      options: { "--by <what>": { text: "one row for each", choices: ["model", "agent", "branch", "tool"] } },
       examples: ["rath cost", "rath cost demo-1 --by agent"],
       load: () => import("./command/cost.js"),
     },
     memory: {
-      summary: "what is remembered: list spaces, show, search, why, influence, revoke",
+      summary: "lists, shows, searches, explains and revokes memories",
       arguments: {
         "[ACTION]": "list, show, search, why, influence or revoke",
-        "[WHAT...]": "a space, a memory's id, or words to look for",
+        "[WHAT...]": "a space, the id of a memory, or words to search for",
       },
       options: {
-        "--space <name>": "which space; default: the only one",
-        "--at <id>": "as it was then",
-        "--why <text>": "why it is revoked",
+        "--space <name>": "the memory space; default: the only one",
+        "--at <id>": "the memory as it was at this fact",
+        "--why <text>": "the reason for the revocation",
         ...BY,
       },
       examples: [
@@ -362,6 +434,7 @@ const COMMANDS: Commands = {
       load: () => import("./command/memory.js"),
     },
   },
+  Cluster: OF_CLUSTER,
   ...OF_EVIDENCE,
 };
 

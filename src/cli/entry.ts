@@ -48,8 +48,10 @@ export type Commands = {
 
 /** The arguments and options that several commands have. */
 export const SESSION = "a name, an id or its beginning, NAME~3 (three facts back), NAME@branch";
-export const BY = { "--by <who>": "who does it, as user:ada; default: the user of this machine" };
-export const WHY = { "--why <text>": "why" };
+export const BY = {
+  "--by <who>": "the person who acts, such as user:ada; default: the user of this machine",
+};
+export const WHY = { "--why <text>": "the reason, kept in the record" };
 
 export function entry(
   name: string,
@@ -96,7 +98,7 @@ export function countOption(input: Input, name: string, least = 1): number | und
   if (/^\d{1,9}$/.test(text) && Number(text) >= least) return Number(text);
   throw new UsageError(
     `--${name} must be a whole number, at least ${least}; got ${JSON.stringify(text.slice(0, 40))}.`,
-    `give one: --${name} ${Math.max(least, 50)}`,
+    `for example: --${name} ${Math.max(least, 50)}`,
   );
 }
 
@@ -107,6 +109,6 @@ export function byOption(shell: Shell, input: Input): Principal {
   if (isPrincipal(by)) return by;
   throw new UsageError(
     `--by must name a principal; got ${JSON.stringify(by.slice(0, 60))}.`,
-    "a kind, and a name if there is one: --by user:ada",
+    "give a kind and a name: --by user:ada",
   );
 }

@@ -3,21 +3,21 @@ import { BY, type Commands, SESSION } from "./entry.js";
 const PROFILES = ["eu-ai-act", "sysc-9.1", "21-cfr-11"];
 const SIGN = { "--sign <name>": "the key to sign with; default: the only one" };
 const OUTPUT = { "-o, --output <file>": "default: stdout" };
-const LIST = { "--list": "the formats there are" };
+const LIST = { "--list": "lists the formats" };
 
 /** The commands that show, prove, ask, and look after the store. */
 export const OF_EVIDENCE: Commands = {
   "Show and prove": {
     dossier: {
-      summary: "everything about a session in two files: a page for people, and the bundle that proves it",
+      summary: "writes a report of a session: a page for people, and a bundle that proves it",
       arguments: { SESSION: SESSION },
       options: {
         "-o, --output <file>": "writes FILE.html and FILE.json; default: the name of the session",
-        "--html-only": "only the page",
-        "--bundle-only": "only the bundle",
-        "--most <n>": "at most so many items in each section of the page; default 300",
-        "--characters <n>": "at most so many characters of one text of the page; default 12000",
-        "--memory": "the bundle takes the memory spaces along, with everything that they held",
+        "--html-only": "writes only the page",
+        "--bundle-only": "writes only the bundle",
+        "--most <n>": "at most N items in each section of the page; default 300",
+        "--characters <n>": "at most N characters of each text on the page; default 12000",
+        "--memory": "adds the memory spaces to the bundle, with everything they held",
         "--sign <name>": "signs the bundle with this key",
       },
       examples: [
@@ -31,17 +31,18 @@ export const OF_EVIDENCE: Commands = {
       summary:
         "checks a session, a file, or the whole store: every hash, blob, edge, signature and checkpoint",
       arguments: {
-        "[SESSION|FILE]": "a session, exported lines, or the bundle of a dossier; left out: the whole store",
+        "[SESSION|FILE]":
+          "a session, a file of exported lines, or a dossier bundle; default: the whole store",
       },
       options: {
-        "--head <id>": { text: "an id that must be at the end of the file", many: true },
+        "--head <id>": { text: "an id that must be the end of a history in the file", many: true },
         "--checkpoint <file>": {
-          text: "a checkpoint from elsewhere that the store must go on from",
+          text: "a checkpoint kept elsewhere; the store must contain everything that it covers",
           many: true,
         },
-        "--proof <file>": "a proof of inclusion; then give an id, or a file with one line",
+        "--proof <file>": "a proof of inclusion for the id, or for the file with one line, given as argument",
         "--key <file>": { text: "a public key, as rath key show prints it", many: true },
-        "--with <file>": "the program: it is replayed, and must end in the same id",
+        "--with <file>": "replays this program, which must end in the same id",
       },
       examples: [
         "rath verify demo-1",
@@ -52,10 +53,10 @@ export const OF_EVIDENCE: Commands = {
       load: () => import("./command/verify.js"),
     },
     key: {
-      summary: "the keys that sign, and those that are trusted",
+      summary: "manages the keys that sign, and the keys that are trusted",
       arguments: {
         "[ACTION]": "new, list, show or trust",
-        "[WHAT]": "a name; to trust: a file with a public key, or its text",
+        "[WHAT]": "a name; trust takes a file with a public key, or its text",
       },
       examples: [
         "rath key new ada",
@@ -66,18 +67,18 @@ export const OF_EVIDENCE: Commands = {
       load: () => import("./command/key.js"),
     },
     sign: {
-      summary: "vouches for a session and its whole history",
+      summary: "signs a session and its whole history",
       arguments: { SESSION: SESSION },
       options: { ...SIGN, ...BY },
       examples: ["rath sign demo-1", "rath sign demo-1 --sign ada --by user:ada"],
       load: () => import("./command/sign.js"),
     },
     checkpoint: {
-      summary: "signs how many facts the store has and which: what is taken away later is then noticed",
+      summary: "signs the set of facts in the store, so that a later removal is detected",
       options: {
         ...SIGN,
-        "-o, --output <file>": "also writes it there, to be kept elsewhere",
-        "--release <why>": "gives up the facts that no name leads to, with a reason",
+        "-o, --output <file>": "also writes the checkpoint to this file, to be kept elsewhere",
+        "--release <why>": "releases the facts that no name reaches, with this reason",
         ...BY,
       },
       examples: [
@@ -88,34 +89,35 @@ export const OF_EVIDENCE: Commands = {
       load: () => import("./command/checkpoint.js"),
     },
     prove: {
-      summary: "writes a proof that a fact is in the newest checkpoint: short, and good without the store",
+      summary:
+        "writes a short proof that a fact is in the newest checkpoint; it can be checked without the store",
       arguments: { SESSION: SESSION },
-      options: { ...OUTPUT, "--standard": "as C2SP's tlog-proof, which other tools read" },
+      options: { ...OUTPUT, "--standard": "writes the C2SP tlog-proof format, which other tools read" },
       examples: ["rath prove demo-1 -o demo-1.proof", "rath verify --proof demo-1.proof 1a2b3c…"],
       load: () => import("./command/prove.js"),
     },
   },
   "Ask the record": {
     why: {
-      summary: "answers a question from the record alone, each sentence with the facts that prove it",
+      summary: "answers a question from the record alone, and names the facts that prove each sentence",
       arguments: { "[SESSION]": SESSION },
       options: {
         "--message <id>": "which branch produced this message; default: the last answer",
-        "--step <step>": "what happened at a step: its number (rath log shows them), an id, or ~3",
+        "--step <step>": "what happened at a step: its number (see rath log), an id, or ~3",
         "--memory": "with --step: which memory was read there, and why it was there",
         "--saw": "with --step: what the model saw there, rendered again and checked",
         "--file <path>": "which call changed a file, or a line of it: PATH:LINE",
         "--approvals": "who approved what, and what exactly they were shown",
-        "--from <time>": "what happened from then on: 2026-11-16, 2026-11-16T09:30:00Z, 2h (ago)",
-        "--to <time>": "and until then",
-        "--by <who>": "what somebody did, in SESSION or in all sessions: user:ada, agent:coder",
+        "--from <time>": "what happened since this time: 2026-11-16, 2026-11-16T09:30:00Z, 2h (ago)",
+        "--to <time>": "what happened until this time",
+        "--by <who>": "what this actor did, in SESSION or in all sessions: user:ada, agent:coder",
         "--if-false <memory>": "what would be lost if a memory were false",
-        "--limit <n>": "how many things are told one by one",
-        "--all": "with --from or --to: also the bookkeeping of the runtime",
+        "--limit <n>": "the number of items to list one by one",
+        "--all": "with --from or --to: includes the bookkeeping of the runtime",
       },
       examples: [
         "rath why demo-1                      # which branch produced its answer, and what was rejected",
-        "rath why demo-1 --step 7             # what happened there, and on whose word",
+        "rath why demo-1 --step 7             # what happened there, and who caused it",
         "rath why demo-1 --step 7 --memory    # which memory was read, and why it existed",
         "rath why demo-1 --step 7 --saw       # the prompt, checked against its digest",
         "rath why demo-1 --file src/price.ts:12",
@@ -127,12 +129,12 @@ export const OF_EVIDENCE: Commands = {
       load: () => import("./command/why.js"),
     },
     report: {
-      summary: "maps the record to the duties of a law: a row for each, with the facts or the gap",
+      summary: "maps the record to the duties of a law: one row for each duty, with its facts or its gap",
       arguments: { "[SESSION...]": `${SESSION}; default: all` },
       options: {
-        "--profile <profile>": { text: "which law or standard; default: eu-ai-act", choices: PROFILES },
-        "--biometric": "the system identifies people from a distance: Article 12(3) holds for it",
-        "-o, --output <file>": "writes it there: .md Markdown, .json JSON, else text",
+        "--profile <profile>": { text: "the law or standard; default: eu-ai-act", choices: PROFILES },
+        "--biometric": "the system identifies people remotely, so Article 12(3) applies",
+        "-o, --output <file>": "writes the report to this file: .md Markdown, .json JSON, otherwise text",
       },
       examples: [
         "rath report",
@@ -143,16 +145,16 @@ export const OF_EVIDENCE: Commands = {
     },
     erase: {
       summary:
-        "finds content of or about somebody and erases it; the chain still verifies. Only shows it without --yes. Exits with 3 when some of it remains",
+        "finds content by or about a person and, with --yes, erases it; the record still verifies. Exit code 3 when some of it remains",
       arguments: { "[SESSION...]": `${SESSION}; default: all` },
       options: {
-        "--about <text>": "content that says this: a name, an address, any words",
-        "--by <who>": "all content of somebody's facts: user:ada",
-        "--digest <digest>": { text: "a blob by its digest, or the first 8 digits", many: true },
-        "--why <text>": "why; it stays on the record, so name no person in it",
-        "--basis <text>": "on which basis content goes that a retention floor still holds",
-        "--as <who>": "who erases it; default: the user of this machine",
-        "--yes": "erases it; there is no way back",
+        "--about <text>": "content that contains this text: a name, an address, any words",
+        "--by <who>": "all content of the facts of this actor: user:ada",
+        "--digest <digest>": { text: "a blob by its digest, or by its first 8 digits", many: true },
+        "--why <text>": "the reason; it stays in the record, so do not name a person in it",
+        "--basis <text>": "the legal basis for erasing content that a retention floor still covers",
+        "--as <who>": "the person who erases; default: the user of this machine",
+        "--yes": "erases the content; this cannot be undone",
       },
       examples: [
         'rath erase --about "Ada Lovelace"            # shows what and where, in all sessions',
@@ -163,15 +165,15 @@ export const OF_EVIDENCE: Commands = {
       load: () => import("./command/erase.js"),
     },
     retention: {
-      summary: "how long content must stay before it may be erased: shows the floor, or sets it",
+      summary: "shows or sets the retention floor: how long content must stay before it may be erased",
       arguments: {
         "[ACTION]": "set",
-        "[DAYS]": "how many days; default: what the profile asks. 0 lifts the floor",
+        "[DAYS]": "the number of days; default: the number that the profile requires; 0 removes the floor",
       },
       options: {
-        "--basis <text>": "the law, contract or rule that wants it",
-        "--profile <profile>": { text: "the law or standard that it is for", choices: PROFILES },
-        "--as <who>": "who sets it; default: the user of this machine",
+        "--basis <text>": "the law, contract or rule that requires it",
+        "--profile <profile>": { text: "the law or standard that requires it", choices: PROFILES },
+        "--as <who>": "the person who sets it; default: the user of this machine",
       },
       examples: [
         "rath retention",
@@ -181,16 +183,16 @@ export const OF_EVIDENCE: Commands = {
       load: () => import("./command/retention.js"),
     },
   },
-  "In, out, and looking after it": {
+  "Import, export, maintain": {
     export: {
-      summary: "writes a session for others: lines of the record, or a format of another system",
+      summary: "exports sessions as lines of the record, or in a format of another system",
       arguments: { "[SESSION...]": SESSION },
       options: {
         ...OUTPUT,
         "--format <name>": "default: lines (docs/format.md); see rath export --list",
-        "--content": "formats that leave content out by default take it in (otel)",
+        "--content": "includes content in formats that leave it out by default (otel)",
         "--to <url>": "sends spans to an OTLP/HTTP receiver instead",
-        "--no-blobs": "of lines: without the content that is kept outside of them",
+        "--no-blobs": "for lines: leaves out the content that is kept in blobs",
         ...LIST,
       },
       examples: [
@@ -202,40 +204,52 @@ export const OF_EVIDENCE: Commands = {
     },
     import: {
       creates: true,
-      summary: "takes in a record, a dossier's bundle, a folder of 0.1, or what another system wrote",
-      arguments: { "[FILE...]": "a file, a folder of 0.1, or postgres://… of LangGraph checkpoints" },
+      summary: "imports a record, a dossier bundle, a folder of version 0.1, or a trace of another system",
+      arguments: {
+        "[FILE...]": "a file, a folder of version 0.1, or postgres://… with LangGraph checkpoints",
+      },
       options: {
-        "--format <name>": "default: found out from the file; see rath import --list",
+        "--format <name>": "default: detected from the file; see rath import --list",
+        "--index <name>":
+          "links records and leaves them where they are: commits of a git folder, LangGraph checkpoints, Langfuse exports, logs",
+        "--fields <list>": "with --index: the fields of a JSONL log: session=run_id,tool=tool,at=time",
+        "--by <principal>":
+          "with --index: the person who links the records; default: the user of this machine",
         "--name <name>": "the name of the session, or the prefix of the names when there are several",
-        "--head <id>": "of lines: the id that must be among them",
+        "--head <id>": "for lines: an id that must be among them",
         ...LIST,
       },
       examples: [
         "rath import demo-1.jsonl --name theirs",
         "rath import run.traj",
         "rath import trajectory.json --format atif",
+        "rath import . --index repository",
+        "rath import tools.jsonl --index tools --fields session=run_id,tool=tool,at=time",
       ],
       load: () => import("./command/import.js"),
     },
     gc: {
-      summary: "removes what no name leads to",
+      summary: "removes the facts and blobs that no name reaches",
       options: {
-        "--dry-run": "only says what would go",
-        "--forget <name>": { text: "takes a name away first", many: true },
-        "--release <why>": "signs that facts of a checkpoint are given up, and why",
+        "--dry-run": "only lists what would be removed",
+        "--forget <name>": { text: "removes this name first", many: true },
+        "--release <why>": "signs a release of facts that a checkpoint covers, with this reason",
       },
       examples: ["rath gc --dry-run", "rath gc --forget second-try"],
       load: () => import("./command/gc.js"),
     },
     doctor: {
-      summary: "whether everything that is needed is here and sound, and what to do where not",
-      options: { "--deep": "also reads every fact and blob of the store" },
-      examples: ["rath doctor", "rath doctor --deep --json"],
+      summary: "checks the installation and the store, and says how to fix what is wrong",
+      options: {
+        "--deep": "reads every fact and blob of the store",
+        "--recover <file>": "copies everything that is intact in a damaged store to a new one",
+      },
+      examples: ["rath doctor", "rath doctor --deep --json", "rath doctor --recover rescued.db"],
       load: () => import("./command/doctor.js"),
     },
     completion: {
       summary:
-        "what a shell reads to complete commands, options and names (bash needs the package bash-completion)",
+        "prints the script that completes commands, options and names in a shell (bash needs the package bash-completion)",
       arguments: { SHELL: "bash, zsh, fish or powershell" },
       examples: [
         'eval "$(rath completion bash)"',

@@ -19,7 +19,7 @@ export function filterOf(input: Input, now = Date.now()): Filter {
   const since = timeOption(input, "since", now)?.start;
   const until = timeOption(input, "until", now)?.end;
   const by = textOption(input, "by");
-  const types = new Set(textsOption(input, "type"));
+  const types = new Set(textsOption(input, "type").flatMap((type) => type.split(",")));
   const isEmpty = since === undefined && until === undefined && by === undefined && types.size === 0;
   return { since, until, by, types, isEmpty };
 }

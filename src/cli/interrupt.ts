@@ -12,6 +12,20 @@ export function onInterrupt(call: () => void): () => void {
   };
 }
 
+/** Waits until somebody presses Ctrl-C or ends the process politely, and returns the exit code: 130 or 0. */
+export function untilInterrupted(): Promise<number> {
+  return new Promise((resolve) => {
+    const release = onInterrupt(() => end(130));
+    const terminated = (): void => end(0);
+    process.once("SIGTERM", terminated);
+    function end(code: number): void {
+      release();
+      process.off("SIGTERM", terminated);
+      resolve(code);
+    }
+  });
+}
+
 /** Whether somebody pressed Ctrl-C while a command was listening. */
 export function wasInterrupted(): boolean {
   return interrupted;

@@ -1,9 +1,10 @@
 import { type Argument, Command, CommanderError, Option as Flag } from "commander";
-import { RathError, readableError, thrownMessage, VERSION } from "../session/index.js";
+import { type Json, RathError, readableError, thrownMessage, VERSION } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { groups } from "./commands.js";
 import type { Entry, Input } from "./entry.js";
 import { UsageError } from "./error.js";
+import { withCommand } from "./hints.js";
 import { wasInterrupted } from "./interrupt.js";
 import { namedStore, Shell, type Streams, typedCommands } from "./shell.js";
 import { plain } from "./text.js";
@@ -30,9 +31,14 @@ export async function main(argv: readonly string[], streams: Streams = process):
     const error = readableError(thrown);
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      return fail(streams, usageOf(error), json, store);
+      return fail(
+        streams,
+        usageOf(error, program.commands.find((one) => one.name() === argv[0])?.name()),
+        json,
+        store,
+      );
     }
-    return fail(streams, error, json, store);
+    return fail(streams, error, json, store, argv[1]?.startsWith("-") === false ? argv[1] : undefined);
   }
 }
 
@@ -54,10 +60,10 @@ function programOf(
   call: (entry: Entry, input: Input, given: Given) => Promise<void> = async () => {},
 ): Command {
   const program = new Command("rath")
-    .description("sessions that can be forked, merged, kept, replayed and proved")
-    .version(VERSION, "-V, --version", "the version of openrath")
-    .helpOption("-h, --help", "this text; rath COMMAND --help for one command")
-    .helpCommand("help [command]", "help for a command")
+    .description("runs agents durably, and reads, forks, merges, replays and verifies their sessions")
+    .version(VERSION, "-V, --version", "prints the version of openrath")
+    .helpOption("-h, --help", "prints this text; rath COMMAND --help for one command")
+    .helpCommand("help [command]", "prints the help of a command")
     .showSuggestionAfterError(true)
     .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: () => {} })
     .configureHelp({
@@ -102,16 +108,18 @@ function argumentTerm(argument: Argument): string {
 
 function common(): readonly Flag[] {
   return [
-    new Flag("--json", "one JSON document on stdout instead of text"),
-    new Flag("-q, --quiet", "no progress and no hints"),
-    new Flag("--store <url>", "another store than the default one: sqlite:FILE").env("RATH_STORE"),
+    new Flag("--json", "prints one JSON document on stdout instead of text"),
+    new Flag("-q, --quiet", "hides progress and hints"),
+    new Flag("--store <url>", "uses this store instead of the default one: sqlite:FILE or postgres://…").env(
+      "RATH_STORE",
+    ),
   ];
 }
 
 const AFTER = `
-Sessions are called by name, by id or its beginning, NAME~3 (three facts back) or NAME@branch.
-They are kept in RATH_HOME; left out, in the nearest .rath upwards, or in a new one beside the nearest package or git root.
-Programs that call openRath() use the same store.
+SESSION is a name, an id or its beginning, NAME~3 (three facts back) or NAME@branch.
+Sessions are kept in RATH_HOME; default: the nearest .rath in this folder or above, or a new one beside the nearest
+package.json or git root. Programs that call openRath() use the same store.
 Exit codes: 0 ok, 1 error, 2 usage, 3 verification or validation failed, 4 waiting for a person, 130 Ctrl-C.
 
 Examples:
@@ -120,12 +128,12 @@ Examples:
   rath verify demo-1
 `;
 
-function usageOf(error: CommanderError): UsageError {
+function usageOf(error: CommanderError, command: string | undefined): UsageError {
   // `rath help nothing`: commander wants to show help, and knows of nothing to show.
   if (error.message === "(outputHelp)")
     return new UsageError(
       "Cannot read the command line: there is no such command.",
-      "see what there is: rath help",
+      "list the commands: rath help",
     );
   const [text = "", ...more] = error.message
     .replace(/^error: /, "")
@@ -134,7 +142,7 @@ function usageOf(error: CommanderError): UsageError {
   const near = /\((Did you mean .*)\)/.exec(more.join(" "))?.[1];
   return new UsageError(
     `Cannot read the command line: ${text.replace(/\.+$/, "")}.`,
-    `${near === undefined ? "" : `${near[0]?.toLowerCase()}${near.slice(1)} `}see what there is: rath help`,
+    `${near === undefined ? "" : `${near[0]?.toLowerCase()}${near.slice(1)} `}see the help: rath ${command === undefined || command === "help" ? "help" : `${command} --help`}`,
     { reason: error.code },
   );
 }
@@ -166,12 +174,26 @@ function toldOf(error: unknown): unknown {
   );
 }
 
-function fail({ stdout, stderr }: Streams, given: unknown, json: boolean, store: string | undefined): number {
-  const error = toldOf(given);
+/** The document of an error, with its commands as they have to be typed. */
+function typedError(error: RathError, store: string | undefined): Json {
+  const document = error.toJSON() as { readonly message: string; readonly hint: string };
+  const hint = typedCommands(error.hint, store);
+  return { ...document, message: document.message.replace(error.hint, () => hint), hint };
+}
+
+function fail(
+  { stdout, stderr }: Streams,
+  given: unknown,
+  json: boolean,
+  store: string | undefined,
+  reference?: string,
+): number {
+  const told = toldOf(given);
+  const error = told instanceof RathError ? withCommand(told, reference) : told;
   if (json) {
     const unexpected = { name: "Error", code: "unexpected", message: thrownMessage(error) };
-    const told = error instanceof RathError ? error.toJSON() : unexpected;
-    stdout.write(`${JSON.stringify({ error: told })}\n`);
+    const document = error instanceof RathError ? typedError(error, store) : unexpected;
+    stdout.write(`${JSON.stringify({ error: document })}\n`);
   } else {
     const text =
       error instanceof RathError ? error.message : error instanceof Error ? error.stack : String(error);

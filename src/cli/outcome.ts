@@ -11,7 +11,7 @@ import {
 } from "../runtime/index.js";
 import { type Content, type FactId, type FactOf, RathError, refsOf, type Session } from "../session/index.js";
 import type { Erasure, Store } from "../store/index.js";
-import { waitingOf, waitingText } from "./awaited.js";
+import { typedWaiting, waitingOf, waitingText } from "./awaited.js";
 import { withHint } from "./error.js";
 import type { Shell } from "./shell.js";
 import { argument, brief, count, oneLine, plain } from "./text.js";
@@ -31,7 +31,8 @@ export async function tellOutcome(
   const { name, next = [] } = told;
   const status = statusOf(session);
   const awaited: readonly Awaited[] = status === "waiting" ? await rath.pending(session.id) : [];
-  const waiting = waitingOf(name, awaited);
+  const resume = `rath resume ${argument(name)}`;
+  const waiting = waitingOf(name, awaited, resume, shell.person);
   const answer = lastWords(session);
   const stop = stopIn(session);
   const document = {
@@ -41,7 +42,7 @@ export async function tellOutcome(
     ...(answer !== undefined && { answer }),
     usage: session.usage,
     ...(stop !== undefined && { stopped: { limit: stop.limit, allowed: stop.allowed, spent: stop.spent } }),
-    ...(waiting.length > 0 && { pending: waiting }),
+    ...(waiting.length > 0 && { pending: typedWaiting(shell, waiting) }),
     ...told.more,
   };
   if (told.events === true) shell.streams.stdout.write(`${JSON.stringify({ outcome: document })}\n`);
@@ -52,17 +53,12 @@ export async function tellOutcome(
   shell.say(
     `${shell.status(status)} ${shell.bold(plain(name))} ${shell.id(session.id)} ${shell.dim(`${count(calls, "model call")}, ${count(input + output, "token")}`)}`,
   );
-  if (stop !== undefined)
-    shell.say(
-      shell.yellow(
-        `a budget is spent: ${stop.spent} of ${stop.allowed} ${stop.limit}; calls beyond it were not made`,
-      ),
-    );
+  if (stop !== undefined) shell.say(shell.yellow(stopText(stop)));
   for (const one of waiting) shell.say(`\n${waitingText(shell, one)}`);
   const word = argument(name);
   if (next.length > 0) shell.hint(...next);
   else if (status === "waiting")
-    shell.hint(...(waiting.find(({ answered }) => !answered)?.commands ?? [`rath resume ${word}`]));
+    shell.hint(...(waiting.find(({ answered }) => !answered)?.commands ?? [resume]));
   else shell.hint(`rath log ${word}`, `rath show ${word}`);
   return codeOf(status);
 }
@@ -73,14 +69,14 @@ export function failing(error: unknown, name: string): unknown {
   if (error instanceof RunFailedError) {
     const message = error.message.replace(/\n {2}hint: [\s\S]*$/, "");
     return new RathError("run-failed", message, {
-      hint: `see what happened: rath log ${word}; go on with it: rath resume ${word} --retry`,
+      hint: `see what happened: rath log ${word}; repeat the failed step: rath resume ${word} --retry`,
       data: { ...error.data, name, id: error.session.id },
       cause: error,
     });
   }
   if (error instanceof CancelledError && error.session !== undefined)
     return new RathError("cancelled", `${name} was stopped: ${String(error.data.why)}.`, {
-      hint: `what was done is kept; go on with it: rath resume ${word}`,
+      hint: `finished work is kept; continue: rath resume ${word}`,
       data: { ...error.data, name, id: error.session.id },
       cause: error,
     });
@@ -115,7 +111,7 @@ export async function erasedBehind(
     "content-erased",
     `${name} cannot be replayed: content was erased by ${oneLine(by)} at ${at}: ${oneLine(why)} (without it: ${oneLine(problem, 200)})`,
     {
-      hint: `that the record is as it was written, is still verified: rath verify ${argument(name)}`,
+      hint: `the rest of the record can still be verified: rath verify ${argument(name)}`,
       data: { session: name, digest, by, at, why },
       cause: error,
     },
@@ -144,10 +140,10 @@ async function erasureIn(store: Store, id: FactId): Promise<Erasure | undefined>
 /** Hints for the command line, in place of those for programs. */
 const HINTS: { readonly [code: string]: (name: string) => string } = {
   "name-conflict": (name) =>
-    `go on from its end: rath run FILE --on ${name}; or choose another name: --name …`,
+    `continue from its end: rath run FILE --on ${name}; or choose another name: --name …`,
   "not-a-run": (name) => `run a program on it: rath run FILE --on ${name}`,
   divergence: (name) =>
-    `run the program that made it: --with FILE; or go its own way on a branch: rath replay ${name} --mode what-if`,
+    `run the program that made it: --with FILE; or let it differ on a branch: rath replay ${name} --mode what-if`,
   "work-pending": (name) =>
     `see what it waits for: rath pending ${name}; or branch before it: rath fork ${name} --at …`,
 };
@@ -168,6 +164,15 @@ function stopIn(session: Session): FactOf<"budget-stop"> | undefined {
     // Of a session that is too long to hold, the past is in the store.
   }
   return stop;
+}
+
+/** A limit that was reached, in words. */
+export function stopText({
+  limit,
+  allowed,
+  spent,
+}: Pick<FactOf<"budget-stop">, "limit" | "allowed" | "spent">): string {
+  return `a budget is spent: ${spent} of ${allowed} ${limit}; calls beyond it were not made`;
 }
 
 /** The last words of the assistant. */

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { dirname, relative, resolve } from "node:path";
 import { recordedRun } from "../runtime/index.js";
 import { type Digest, type FactId, parentsOf, readFact, type Session } from "../session/index.js";
 import type { Store } from "../store/index.js";
+import type { Shell } from "./shell.js";
 import { argument } from "./text.js";
 
 /** The note of a program in the record. The digest is that of the file alone. */
@@ -71,6 +74,44 @@ export async function nextOf(store: Store, point: Session, name: string): Promis
   const again = note?.again === undefined ? undefined : word(note.again);
   const program = again ?? (note === undefined ? "FILE" : referenceOf(note));
   return [`rath run ${program} --on ${argument(name)}`];
+}
+
+/**
+ * The command that resumes a run. The record of a program started by itself, with node, names its file at most: it is
+ * started again, or has to be named. A server may be running: it takes an answer in with the next request.
+ */
+export async function resumeCommand(shell: Shell, name: string): Promise<string> {
+  const store = await shell.store();
+  const head = await store.head(name);
+  const resume = `rath resume ${argument(name)}`;
+  if (head !== undefined && (await programNote(store, head)) !== undefined) return resume;
+  const file = await startedFile(shell, head);
+  const still = /^(ui|agui|a2a)\//.test(name) ? "; a server that still runs goes on at its next request" : "";
+  if (file === undefined) return `${resume} --with FILE   # or start its program again${still}`;
+  const runsTypes = "typescript" in process.features && Boolean(process.features.typescript);
+  const runner = /\.[cm]?tsx?$/.test(file) && !runsTypes ? "npx tsx" : "node";
+  return `${runner} ${argument(file)}   # starts its program again${still}`;
+}
+
+/**
+ * A command about a run that is over, with the program that it needs: to start that again would begin something new. `words`
+ * is the command without it, `rath replay order-1`.
+ */
+export async function commandWith(shell: Shell, id: FactId, words: string): Promise<string> {
+  if ((await programNote(await shell.store(), id)) !== undefined) return words;
+  const file = await startedFile(shell, id);
+  return `${words} --with ${file === undefined ? "FILE" : argument(file)}`;
+}
+
+/** The file that the program of a run was started with, as it can be typed here, if it is still there. */
+async function startedFile(shell: Shell, id: FactId | undefined): Promise<string | undefined> {
+  const file = id && (await recordedRun(await shell.store(), id))?.fact.program;
+  if (!file) return undefined;
+  const project = dirname(shell.home);
+  const path = resolve(project, file);
+  // A record may come from anybody.
+  if (relative(project, path).startsWith("..") || !existsSync(path)) return undefined;
+  return relative(process.cwd(), path);
 }
 
 /** A program that a record names, as it can be typed. */

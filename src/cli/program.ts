@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
-import { basename, dirname, isAbsolute, resolve } from "node:path";
+import { basename, dirname, isAbsolute, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { type Module, openRath, type RathOptions } from "../runtime/index.js";
+import { loadedForReplay, type Module, openRath, type RathOptions } from "../runtime/index.js";
 import {
   type Digest,
   type FactId,
@@ -14,9 +14,11 @@ import {
   thrownMessage,
 } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { nearestOf } from "../util/index.js";
+import { firstLine, nearestOf } from "../util/index.js";
+import { isModule } from "../workflow/index.js";
 import { answerWithOurOwn } from "./own-copy.js";
 import { type ProgramNote, programNote, referenceOf } from "./program-note.js";
+import { argument } from "./text.js";
 
 /** The argument of a program that is a function: where it stands, and where its sessions are kept. */
 export type ProgramContext = {
@@ -62,21 +64,38 @@ export class ProgramError extends RathError {
   }
 }
 
+/** How a program is loaded. */
+type Loading = {
+  /** The words before the file in a hint: `rath replay order-1 --with`. */
+  readonly command?: string;
+  /** It is to be replayed: nothing that it begins by itself may run. */
+  readonly replays?: boolean;
+  /** Speaks against the bytes of the file before it is loaded. */
+  readonly require?: (digest: Digest) => void;
+};
+
 /** Reads `FILE` or `FILE#export`. */
-export async function loadProgram(reference: string, store: string): Promise<Program> {
-  return loaded(await splitReference(reference), store);
+export async function loadProgram(reference: string, store: string, how: Loading = {}): Promise<Program> {
+  return loaded(await splitReference(reference), store, how);
 }
 
-async function loaded({ file, name }: Reference, store: string, require?: (digest: Digest) => void) {
+/** Everything that a file exports, and the argument of those of its exports that are functions. */
+export async function loadExports(reference: string, store: string, how: Loading = {}) {
+  const file = resolve(reference);
   const digest = createHash("sha256")
     .update(await bytesOf(file))
     .digest("hex");
   // To load a file is to run it: what speaks against it comes first.
-  require?.(digest);
+  how.require?.(digest);
   answerWithOurOwn();
-  const exported = await importOf(file);
+  const exported = await (how.replays ? loadedForReplay(file, () => importOf(file)) : importOf(file));
   const context: ProgramContext = { file, folder: dirname(file), store };
-  const module = await moduleIn(exported, name, file, context);
+  return { file, digest, exported, context };
+}
+
+async function loaded({ file, name }: Reference, store: string, how: Loading) {
+  const { digest, exported, context } = await loadExports(file, store, how);
+  const module = await moduleIn(exported, name, context, how.command ?? "rath run");
   return {
     module,
     options: optionsIn(await called(exported.options, context), file),
@@ -96,13 +115,18 @@ async function loaded({ file, name }: Reference, store: string, require?: (diges
  * record names none. A recorded program is loaded only as it was when it was run, byte for byte: a record may come from
  * anybody. `changed` says of one that was given that it is another.
  */
-export async function programOf(store: Store, session: FactId | Session, override?: string) {
+export async function programOf(
+  store: Store,
+  session: FactId | Session,
+  override?: string,
+  how: Loading = {},
+) {
   const recorded = await programNote(store, typeof session === "string" ? session : session.id);
   if (override === undefined && recorded === undefined) return undefined;
   const program =
     override === undefined
-      ? await recordedProgram(recorded as ProgramNote, store.url)
-      : await loadProgram(override, store.url);
+      ? await recordedProgram(recorded as ProgramNote, store.url, how)
+      : await loadProgram(override, store.url, how);
   return {
     ...program,
     changed: recorded !== undefined && recorded.digest !== program.note.digest,
@@ -110,23 +134,24 @@ export async function programOf(store: Store, session: FactId | Session, overrid
   };
 }
 
-async function recordedProgram(note: ProgramNote, store: string): Promise<Program> {
+async function recordedProgram(note: ProgramNote, store: string, how: Loading): Promise<Program> {
   const { file, export: name, digest } = note;
   if (!isAbsolute(file))
     throw new ProgramError(
       file,
-      "the record does not say in which folder it is",
-      "look at it, and say which file it is: --with FILE",
+      "the record does not name its folder",
+      "check the file, and name it with its folder: --with FILE",
     );
-  return loaded({ file, name }, store, (now) => {
+  const require = (now: Digest): void => {
     if (now === digest) return;
     throw new ProgramError(
       file,
       `it has changed since it was run (${digest.slice(0, 12)}, now ${now.slice(0, 12)})`,
-      `take it as it is now, if that is meant: --with ${referenceOf(note)}`,
+      `to use the changed file: --with ${referenceOf(note)}`,
       { recorded: digest, now },
     );
-  });
+  };
+  return loaded({ file, name }, store, { ...how, require });
 }
 
 type Reference = { readonly file: string; readonly name: string };
@@ -161,7 +186,7 @@ async function bytesOf(file: string): Promise<Uint8Array> {
     throw new ProgramError(
       file,
       reason,
-      "give a file that exports a module: rath run agent.mjs, or another than the record names: --with FILE",
+      "give a file that exports a module: rath run agent.mjs; or name the program of a session: --with FILE",
       {},
       error,
     );
@@ -177,15 +202,24 @@ async function importOf(file: string): Promise<{ readonly [name: string]: unknow
       throw new ProgramError(
         file,
         `this Node (${process.version}) does not run TypeScript`,
-        "take Node 22.18 or newer, or compile it first: npx tsc; or load what does it: NODE_OPTIONS='--import tsx' rath run …",
+        "use Node 22.18 or newer, compile it first with npx tsc, or use a loader: NODE_OPTIONS='--import tsx' rath run …",
         { node: process.version },
         error,
       );
+    if (code === "ERR_UNKNOWN_FILE_EXTENSION")
+      throw new ProgramError(
+        file,
+        "it is not an ES module",
+        "give a .mjs, .js or .ts file that exports an agent, a workflow or a step: rath run agent.mjs",
+        { code },
+        error,
+      );
+    const refusal = error instanceof RathError ? error : undefined;
     const message = thrownMessage(error);
     throw new ProgramError(
       file,
-      `it could not be loaded: ${message}`,
-      `see where: node ${JSON.stringify(file)}`,
+      `it could not be loaded: ${refusal === undefined ? message : firstLine(message)}`,
+      refusal?.hint ?? `run it to see the error: node ${JSON.stringify(file)}`,
       { ...(typeof code === "string" && { code }) },
       error,
     );
@@ -195,20 +229,25 @@ async function importOf(file: string): Promise<{ readonly [name: string]: unknow
 async function moduleIn(
   exported: { readonly [name: string]: unknown },
   name: string,
-  file: string,
   context: ProgramContext,
+  command: string,
 ): Promise<Module> {
+  const { file } = context;
   const names = Object.keys(exported);
   if (!Object.hasOwn(exported, name)) {
     const near = nearestOf(name, names);
+    // A function may make a module; other values do not.
+    const runnable =
+      names.find((one) => isModule(exported[one])) ??
+      names.find((one) => typeof exported[one] === "function");
     throw new ProgramError(
       file,
       `it has no export ${JSON.stringify(name)}`,
       near !== undefined
         ? `did you mean ${JSON.stringify(`${basename(file)}#${near}`)}?`
-        : names.length === 0
-          ? "it exports nothing: export default an agent, a workflow or a step"
-          : `its exports are ${names.join(", ")}: rath run ${JSON.stringify(`${basename(file)}#${names[0]}`)}`,
+        : runnable === undefined
+          ? `it exports ${names.length === 0 ? "nothing" : "no module"}: export default an agent, a workflow or a step`
+          : `its exports are ${names.join(", ")}: ${command} ${argument(`${relative(process.cwd(), file)}#${runnable}`)}`,
       { exports: names },
     );
   }
@@ -218,7 +257,7 @@ async function moduleIn(
     throw new ProgramError(
       file,
       `its export ${JSON.stringify(name)} is not a module`,
-      "export an agent, a workflow or a step, or a function that gives one: export default (context) => agent({ … })",
+      "export an agent, a workflow or a step, or a function that returns one: export default (context) => agent({ … })",
       { export: name },
     );
   return made as Module;
@@ -234,7 +273,7 @@ async function called(value: unknown, context: ProgramContext, file = context.fi
     const message = thrownMessage(error);
     throw new ProgramError(
       file,
-      `what it exports threw: ${message}`,
+      `an exported function threw: ${message}`,
       error instanceof RathError
         ? error.hint
         : "an export that is a function is called with { file, folder, store }",
@@ -244,15 +283,16 @@ async function called(value: unknown, context: ProgramContext, file = context.fi
   }
 }
 
-function optionsIn(value: unknown, file: string): Program["options"] {
+/** The options of the runtime that a file exports, checked. */
+export function optionsIn(value: unknown, file: string): Program["options"] {
   if (value === undefined) return {};
   if (typeof value !== "object" || value === null || "store" in value)
     throw new ProgramError(
       file,
       typeof value === "object" && value !== null
-        ? "its `options` say where sessions are kept, which is for the command to say"
+        ? "its `options` must not set `store`: the command chooses the store"
         : "its `options` must be an object",
-      "export const options = { policy, secrets, sandboxes }; the store is that of RATH_HOME, or --store URL",
+      "export const options = { policy, secrets, sandboxes }; choose the store with RATH_HOME or --store URL",
     );
   // Refuses what it does not know, before anything is recorded.
   openRath({ ...(value as RathOptions), store: "memory:" });

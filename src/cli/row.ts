@@ -1,8 +1,8 @@
-import { type Fact, type FactId, isDigest, RathError, textOf, toneOf } from "../session/index.js";
+import { type Fact, type FactId, isDigest, jsonCopy, RathError, textOf, toneOf } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { contentOf } from "./content.js";
 import type { Shell } from "./shell.js";
-import { describe, jsonOf, plain, shortAgo } from "./text.js";
+import { describe, plain, shortAgo } from "./text.js";
 import { cut, pad, width } from "./width.js";
 
 /** As much of a fact is told where there is room for everything. */
@@ -74,5 +74,5 @@ function blockOf(value: unknown): string {
   const isMessage = parts.length > 0 && parts.every((part) => typeof Object(part).type === "string");
   if (isMessage) return parts.map((part) => textOf([part])).join("\n");
   const text = textOf(value);
-  return text.startsWith("{") || text.startsWith("[") ? JSON.stringify(jsonOf(value), null, 2) : text;
+  return text.startsWith("{") || text.startsWith("[") ? JSON.stringify(jsonCopy(value), null, 2) : text;
 }

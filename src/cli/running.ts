@@ -1,8 +1,8 @@
 import type { Observation, Rath } from "../runtime/index.js";
-import { factTypes, type Session } from "../session/index.js";
+import { factTypes, jsonCopy, type Session } from "../session/index.js";
 import { onInterrupt } from "./interrupt.js";
 import type { Shell } from "./shell.js";
-import { count, describe, jsonOf, oneLine } from "./text.js";
+import { count, describe, oneLine } from "./text.js";
 
 /**
  * Does work that goes on for a while: shows where it stands, tells every fact as a line of JSON where that is asked for,
@@ -55,7 +55,7 @@ const LEFT_OPEN = 500;
 /** One fact as programs read it, once it is durable. */
 function writeEvent(shell: Shell, session: Session): void {
   const { id, parentIds: parents, branch, fact } = session;
-  shell.streams.stdout.write(`${JSON.stringify({ id, parents, branch, fact: jsonOf(fact) })}\n`);
+  shell.streams.stdout.write(`${JSON.stringify({ id, parents, branch, fact: jsonCopy(fact) })}\n`);
 }
 
 /** Where a run stands, in one line: how much was asked so far, and what happened last. */

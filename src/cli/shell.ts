@@ -6,7 +6,7 @@ import type { Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import type { Rath, RathOptions, Status } from "../runtime/index.js";
 import type { FactId, Principal } from "../session/index.js";
-import { defaultStore, type Found, homeOf, type Store } from "../store/index.js";
+import { defaultStore, type Found, homeOf, type Store, shownUrl } from "../store/index.js";
 import type { Input } from "./entry.js";
 import { UsageError } from "./error.js";
 import { configOf } from "./home.js";
@@ -52,9 +52,19 @@ export class Shell {
     this.#url = options.store ?? process.env.RATH_STORE;
   }
 
-  /** The URL of the store that commands work on. */
+  /** The URL of the store that commands work on, as it may be shown: without a password. */
   get url(): string {
+    return shownUrl(this.address);
+  }
+
+  /** The same with its password, for opening it. */
+  get address(): string {
     return this.#url ?? defaultStore(process.env, process.cwd());
+  }
+
+  /** Whether the store was named, and is not the default one. */
+  get isNamed(): boolean {
+    return this.#url !== undefined;
   }
 
   /** The file of the store, if it is one. */
@@ -100,7 +110,7 @@ export class Shell {
   /** Where a session is that was called NAME, by an id or its beginning, NAME~3 or NAME@branch. */
   async find(reference: string): Promise<Found> {
     if (reference === "")
-      throw new UsageError("A session has no empty name.", "see what there is: rath list");
+      throw new UsageError("The name of a session cannot be empty.", "list the sessions: rath list");
     const { findSession } = await import("../store/index.js");
     const store = await this.store();
     // A name that begins with a dash is typed as a file that does: ./-name.
@@ -234,9 +244,9 @@ export class Shell {
   }
 }
 
-/** The store of `--store`, where the next command needs it again. */
+/** The store of `--store`, where the next command needs it again, as it may be shown. */
 export function namedStore(given: string | undefined): string | undefined {
-  return given === process.env.RATH_STORE ? undefined : given;
+  return given === undefined || given === process.env.RATH_STORE ? undefined : shownUrl(given);
 }
 
 /** Quoted words are passed over: a session may be called "rath list". */

@@ -25,7 +25,7 @@ export async function stepAt(store: Store, head: FactId, number: number): Promis
       if (/-(result|reply|failure)$/.test(typeOf(line)) && line.includes(`"of":"${call}"`)) return id;
     }
   if (call !== undefined) return call;
-  throw new NotFoundError(`step ${number}: there are ${seen}`, "see them: rath log SESSION");
+  throw new NotFoundError(`step ${number}: there are ${seen}`, "list the steps: rath log SESSION");
 }
 
 /** Where `--at` points: the number of a step, `~3`, or anything that finds a session. */

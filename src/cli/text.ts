@@ -1,4 +1,4 @@
-import { describeFact, type Fact, type Json, lineOf, textOf, visibleText } from "../session/index.js";
+import { describeFact, type Fact, lineOf, textOf, visibleText } from "../session/index.js";
 import { amount } from "../util/index.js";
 import { cut, pad, width } from "./width.js";
 
@@ -78,11 +78,6 @@ export function shortAgo(at: string, now: number): string {
     : seconds >= 60
       ? `${Math.floor(seconds / 60)}m`
       : "now";
-}
-
-/** The JSON form of a value that may hold withheld content. */
-export function jsonOf(value: unknown): Json {
-  return JSON.parse(JSON.stringify(value ?? null)) as Json;
 }
 
 /** A word of a command line, so that a shell takes it as one. Characters that a reader would not see are written as bytes. */

@@ -14,12 +14,12 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   if (settle === undefined && value === undefined)
     throw new UsageError(
       "There is no answer.",
-      "--value JSON, --text TEXT, or of something in doubt --settle done|failed|again",
+      "give --value JSON or --text TEXT; for an effect in doubt, --settle done|failed|again",
     );
   if (settle !== undefined && settle !== "done" && value !== undefined)
     throw new UsageError(
       `--settle ${settle} takes no value.`,
-      "only what was done has one: --settle done --value JSON",
+      "only --settle done takes a value: --settle done --value JSON",
     );
   return answering(shell, input, async (given, awaited) =>
     settle === undefined ? reply(given, awaited, value as Json) : settled(given, settle, value),
@@ -30,7 +30,7 @@ function valueIn(input: Input): Json | undefined {
   const value = jsonOption(input, "value");
   const text = textOption(input, "text");
   if (value !== undefined && text !== undefined)
-    throw new UsageError("The answer is given twice.", "either --value JSON or --text TEXT");
+    throw new UsageError("The answer is given twice.", "give either --value JSON or --text TEXT");
   return value ?? text;
 }
 
@@ -46,9 +46,12 @@ async function reply({ rath, name, by, ask }: Answering, awaited: readonly Await
     throw new RathError(
       "answer-refused",
       only === undefined
-        ? `${name} waits for no answer of that kind.`
+        ? `${name} does not wait for an answer of this kind.`
         : `${open.length} requests of ${name} wait for an answer.`,
-      { hint: `see what is awaited, and its id: rath pending ${argument(name)}`, data: { session: name } },
+      {
+        hint: `see the waiting requests and their ids: rath pending ${argument(name)}`,
+        data: { session: name },
+      },
     );
   return { id: await rath.answer(name, only.id, value, by), said: "answered" };
 }

@@ -2,7 +2,7 @@ import type { GivenApproval } from "../../runtime/index.js";
 import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
-import { brief, oneLine, plain, quoted } from "../text.js";
+import { argument, brief, oneLine, plain, quoted } from "../text.js";
 
 /** `rath approvals [SESSION]`: the standing approvals of a session, or of all, and the command that revokes each. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -32,7 +32,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
       name === undefined ? "There are no standing approvals." : `${plain(name)} has none that stand.`,
     );
     shell.hint(
-      "rath approve SESSION --always arguments   # approves a call that waits, and the same call from then on",
+      "rath approve SESSION --always arguments   # approves a waiting call, and later calls with the same arguments",
     );
   }
   for (const one of given) shell.say(textOf(shell, one));
@@ -41,6 +41,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
 function textOf(shell: Shell, one: GivenApproval): string {
   const { id, session, by, at, why, always, what, caller, for: behalf, shown, rule, expires, revoked } = one;
   const holds = revoked === undefined;
+  const giver = by === shell.person ? "" : ` --by ${argument(plain(by))}`;
   const covers = always === "tool" ? "every call of" : "the same call of";
   const people = behalf.map((name) => oneLine(name)).join(", ");
   const revocation =
@@ -54,7 +55,8 @@ function textOf(shell: Shell, one: GivenApproval): string {
     expires !== undefined && `  until    ${oneLine(expires)}`,
     revocation,
     `  id       ${shell.id(id)}`,
-    holds && `  type     rath approvals ${quoted(plain(session))} --revoke ${id.slice(0, 12)}`,
+    holds &&
+      `  type     ${shell.typed(`rath approvals ${argument(plain(session))} --revoke ${id.slice(0, 12)}${giver}`)}`,
   ];
   return rows.filter((row) => typeof row === "string").join("\n");
 }

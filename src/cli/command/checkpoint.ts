@@ -45,11 +45,11 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     note: checkpoint.text,
     ...(output !== undefined && { file: output }),
   });
-  for (const one of mended) shell.say(`put right: ${one}`);
-  if (released > 0) shell.say(`${count(released, "fact")} given up: ${why}`);
+  for (const one of mended) shell.say(`repaired: ${one}`);
+  if (released > 0) shell.say(`${count(released, "fact")} released: ${why}`);
   shell.say(
     added === 0
-      ? `Nothing new: the checkpoint of ${count(size, "fact")} still stands.`
+      ? `Nothing new: the checkpoint of ${count(size, "fact")} is still the newest.`
       : `${count(size, "fact")} are signed with ${shell.bold(key.label)}, ${added.toLocaleString("en")} of them new.`,
   );
   shell.hint("rath verify", "rath checkpoint -o FILE  # and keep the file elsewhere");

@@ -1,8 +1,8 @@
 import { type Cost, costText, costWith, type FactId } from "../../session/index.js";
+import { isKeptByRuntime } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import type { Shell } from "../shell.js";
 import { plain, table } from "../text.js";
-import { isKeptByRuntime } from "./list.js";
 
 type Sum = ReturnType<typeof empty>;
 

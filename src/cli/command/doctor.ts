@@ -3,9 +3,11 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 import { RathError } from "../../session/index.js";
-import type { Input } from "../entry.js";
-import type { Shell } from "../shell.js";
-import { argument, count } from "../text.js";
+import { type Input, textOption } from "../entry.js";
+import { UsageError } from "../error.js";
+import { resumeCommand } from "../program-note.js";
+import { type Shell, typedCommands } from "../shell.js";
+import { argument, count, plain } from "../text.js";
 
 type Check = {
   readonly what: string;
@@ -16,6 +18,8 @@ type Check = {
 
 /** `rath doctor`: what is here, what is not, and what to type where something is not. */
 export async function run(shell: Shell, input: Input): Promise<number> {
+  const target = textOption(input, "recover");
+  if (target !== undefined) return salvage(shell, target);
   const checks: Check[] = [nodeCheck(), homeCheck(shell.home)];
   for (const tool of TOOLS) checks.push(await toolCheck(tool));
   checks.push(...(await storeChecks(shell, input.options.deep === true)));
@@ -29,6 +33,33 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     );
   }
   return sound ? 0 : 1;
+}
+
+/** `rath doctor --recover FILE`: everything of the store that is intact, in another one. */
+async function salvage(shell: Shell, target: string): Promise<number> {
+  const url = `sqlite:${target}`;
+  if (existsSync(target))
+    throw new UsageError(`The file ${target} already exists.`, "rath doctor --recover OTHER.db");
+  if (!shell.hasStore)
+    throw new UsageError(`There is no store at ${shell.url}.`, "name the damaged store: --store sqlite:FILE");
+  const [{ openStore }, { recover }] = await Promise.all([
+    import("../../store/index.js"),
+    import("../../store/recover/index.js"),
+  ]);
+  const store = await openStore(url);
+  try {
+    const { facts, blobs, names, findings } = await recover(shell.url, store);
+    shell.tell({ from: shell.url, to: url, facts, blobs, names, findings });
+    shell.say(
+      `${count(facts, "fact")}, ${count(blobs, "blob")} and ${count(names.length, "name")} are in ${plain(target)}.`,
+    );
+    for (const { place, problem } of findings)
+      shell.say(`${shell.red("✗")} not saved: ${plain(place)}: ${plain(problem)}`);
+    if (!shell.json && !shell.quiet) shell.say(`\nnext: ${typedCommands(`rath list`, url)}`);
+    return findings.length === 0 ? 0 : 3;
+  } finally {
+    await store.close();
+  }
 }
 
 const TOOLS = [
@@ -89,7 +120,7 @@ async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[
         what: "run",
         state: "missing",
         detail: waiting ? `${name} waits for an answer` : `${name} is under way, or was cut off`,
-        next: waiting ? `rath pending ${argument(name)}` : `rath resume ${argument(name)}`,
+        next: waiting ? `rath pending ${argument(name)}` : await resumeCommand(shell, name),
       });
     if (deep) {
       const { facts, blobs, findings } = await store.check({ progress: shell.reading("facts") });
@@ -97,7 +128,7 @@ async function storeChecks(shell: Shell, deep: boolean): Promise<readonly Check[
         what: "record",
         state: findings.length === 0 ? "ok" : "bad",
         detail: `${count(facts, "fact")}, ${count(blobs, "blob")}${findings.map(({ place, problem }) => `\n    ${place}: ${problem}`).join("")}`,
-        ...(findings.length > 0 && { next: "save what is intact: recover(url, target) of openrath/store" }),
+        ...(findings.length > 0 && { next: "rath doctor --recover OTHER.db" }),
       });
     }
     return checks;

@@ -10,10 +10,10 @@ import { argument, count, plain } from "../text.js";
 export async function run(shell: Shell, input: Input): Promise<void> {
   const [reference] = input.args;
   if (reference === undefined || input.args.length > 1)
-    throw new UsageError("A dossier is of one session.", "rath dossier SESSION -o FILE");
+    throw new UsageError("A dossier covers exactly one session.", "rath dossier SESSION -o FILE");
   const { htmlOnly, bundleOnly } = input.options;
   if (htmlOnly === true && bundleOnly === true)
-    throw new UsageError("--html-only and --bundle-only leave nothing to write.", "leave one of them out");
+    throw new UsageError("--html-only and --bundle-only exclude each other.", "leave one of them out");
   const found = await shell.find(reference);
   const base = textOption(input, "output") ?? fileNameOf(reference);
   if (base === "") throw new UsageError("The name of the file is empty.", "rath dossier SESSION -o FILE");

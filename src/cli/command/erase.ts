@@ -22,7 +22,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const sure = input.options.yes === true;
   if (about === undefined && by === undefined && digests.length === 0)
     throw new UsageError(
-      "Nothing says what to erase.",
+      "rath erase needs to know what to erase.",
       'say what: rath erase --about "Ada Lovelace", --by user:ada, or --digest …; without --yes it is only shown',
     );
   if (sure && why === undefined)
@@ -47,7 +47,8 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     shell.tell({ store: url, erased: false, found, ...(floor !== undefined && { floor }) });
     if (shell.json) return searched ? 0 : 3;
     await shell.write(plain(`${where}\n${foundText(found, floor)}`));
-    if (found.erasable.length > 0) shell.hint("the same with --yes --why … erases it; there is no way back");
+    if (found.erasable.length > 0)
+      shell.hint("to erase it, repeat the command with --yes --why …; this cannot be undone");
     return searched ? 0 : 3;
   }
   const report = await eraseContent(store, found, {

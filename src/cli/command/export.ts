@@ -10,21 +10,24 @@ import { argument, count, table } from "../text.js";
 export async function run(shell: Shell, input: Input): Promise<void> {
   if (input.options.list === true) return list(shell);
   if (input.args.length === 0)
-    throw new UsageError("Which session?", "rath export SESSION -o FILE; rath list has the names");
+    throw new UsageError(
+      "rath export needs a session.",
+      "rath export SESSION -o FILE; list the names: rath list",
+    );
   const store = await shell.store();
   const found = await Promise.all(input.args.map((reference) => shell.find(reference)));
   const format = textOption(input, "format") ?? (textOption(input, "to") === undefined ? "lines" : "otel");
   const output = textOption(input, "output");
   if (shell.json && output === undefined && textOption(input, "to") === undefined)
     throw new UsageError(
-      "With --json the record needs a file to go to.",
+      "With --json the export needs an output file.",
       "name one: rath export SESSION -o FILE --json",
     );
   if (format === "lines") return lines(shell, store, found, output, input.options.blobs !== false);
   if (found.length > 1)
     throw new UsageError(
-      `Only lines hold several sessions in one file, and ${format} was asked for.`,
-      "export them one by one",
+      `The format ${format} holds one session in a file; only lines hold several.`,
+      "export the sessions one by one",
     );
   const [one] = found as [Found];
   const subject = {
@@ -37,13 +40,13 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   if (to !== undefined) {
     if (format !== "otel")
       throw new UsageError(
-        `Only spans are sent somewhere, and ${format} was asked for.`,
+        `--to sends otel spans; the format ${format} cannot be sent.`,
         "rath export SESSION --format otel --to URL",
       );
     const { sendSpans } = await import("../../connect/format/otel/index.js");
     const sent = await sendSpans(subject, { url: to, content });
     shell.tell({ session: one.id, format, to, ...sent });
-    shell.say(`${count(sent.spans, "span")} of ${shell.id(one.id)} are with ${to}.`);
+    shell.say(`${count(sent.spans, "span")} of ${shell.id(one.id)} were sent to ${to}.`);
     return;
   }
   const writer: ExportFormat = await exportFormat(format);

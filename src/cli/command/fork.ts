@@ -5,7 +5,7 @@ import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
 import { argument, describe } from "../text.js";
-import { isKeptByRuntime, keptByRuntime } from "./list.js";
+import { requireNewName } from "./list.js";
 
 /** `rath fork SESSION`: a branch from any point, under a name of its own. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -14,10 +14,10 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   const found = await shell.find(reference);
   const at = await placeAt(store, found.id, textOption(input, "at"));
   const name = textOption(input, "name") ?? (await freeForkName(store, found.name ?? reference));
-  if (isKeptByRuntime(name)) throw keptByRuntime(name);
+  requireNewName(name);
   if (name === "" || name.startsWith("-") || textOption(input, "branch") === "")
     throw new UsageError(
-      "A name has at least one letter, and begins with no dash.",
+      "A name must have at least one character and must not begin with a dash.",
       "rath fork SESSION --name second-try",
     );
   const point = await store.load(at);

@@ -17,7 +17,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     if (found.name === undefined)
       throw new UsageError(
         `${name} is not a name, and only names can be forgotten.`,
-        "see what there is: rath list",
+        "list the names: rath list",
       );
   }
   const log = logOf(shell);
@@ -29,13 +29,9 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     (forget.length > 0 || (await store.gc({ dryRun: true })).facts > 0)
   )
     // Facts of a checkpoint that are gone look like a theft, and may be one: somebody has to say that they are given up.
-    throw new RathError(
-      "facts-signed",
-      "Cannot remove facts: this store has checkpoints, which say that they are here.",
-      {
-        hint: "see whether all is as it was: rath verify; then say why they may go: rath gc --release WHY",
-      },
-    );
+    throw new RathError("facts-signed", "Cannot remove facts: a checkpoint of this store covers them.", {
+      hint: "check the store first: rath verify; then release the facts with a reason: rath gc --release WHY",
+    });
   if (!dryRun) for (const name of forget) await store.forget(name);
   const released =
     dryRun || why === undefined || !log.exists
@@ -47,10 +43,13 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   shell.say(
     `${dryRun ? "Would remove" : "Removed"} ${count(facts, "fact")} and ${count(blobs, "blob")}; ${count(keptFacts, "fact")} and ${count(keptBlobs, "blob")} stay.`,
   );
-  if (released > 0)
-    shell.say(`${count(released, "fact")} of a checkpoint were given up, and that is signed.`);
+  if (released > 0) shell.say(`${count(released, "fact")} of a checkpoint released; the release is signed.`);
   if (spared > 0)
-    shell.say(`${count(spared, "blob")} that nothing leads to are of today, and stay until tomorrow.`);
+    shell.say(
+      `${count(spared, "blob")} without a reference are less than a day old, and are kept until tomorrow.`,
+    );
   if (dryRun && forget.length > 0)
-    shell.say(`Facts that only ${forget.join(", ")} leads to are not counted: a dry run forgets no name.`);
+    shell.say(
+      `Facts that only ${forget.join(", ")} reaches are not counted: a dry run does not remove names.`,
+    );
 }

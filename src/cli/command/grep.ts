@@ -1,6 +1,6 @@
 import { runInNewContext } from "node:vm";
 import { digestsOf, type FactId, readFact, thrownMessage } from "../../session/index.js";
-import type { Store } from "../../store/index.js";
+import { isKeptByRuntime, type Store } from "../../store/index.js";
 import { compareText } from "../../util/index.js";
 import { blobsOf } from "../blobs.js";
 import { linesOf } from "../content.js";
@@ -10,7 +10,6 @@ import { filterOf, passes, stampsOf } from "../filter.js";
 import type { Shell } from "../shell.js";
 import { argument, count, plain, shortAgo } from "../text.js";
 import { cut, pad, width } from "../width.js";
-import { isKeptByRuntime } from "./list.js";
 
 /** `rath grep TEXT [SESSION...]`: the facts that say something, in some sessions or all, each fact once. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -41,9 +40,10 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     }
   shell.clear();
   shell.tell({ hits, more: isMore });
-  if (isMore) shell.say(shell.dim(`There is more than these ${count(limit, "line")}: --limit ${10 * limit}`));
+  if (isMore)
+    shell.say(shell.dim(`Only the first ${count(limit, "line")} are shown; for more: --limit ${10 * limit}`));
   if (found === 0) {
-    shell.say(`Nothing says ${plain(JSON.stringify(text))} in ${count(progress.facts, "fact")}.`);
+    shell.say(`${plain(JSON.stringify(text))} was not found in ${count(progress.facts, "fact")}.`);
     shell.hint("rath list");
   }
 }
@@ -144,7 +144,7 @@ async function headsOf(shell: Shell, store: Store, references: readonly string[]
 const PATIENCE = 2000;
 
 function patternOf(text: string, { options }: Input) {
-  if (text === "") throw new UsageError("There is nothing to look for.", "give some words: rath grep refund");
+  if (text === "") throw new UsageError("The search text is empty.", "give a text: rath grep refund");
   const flags = options.caseSensitive === true ? "u" : "iu";
   const isExpression = options.regexp === true;
   let expression: RegExp;
@@ -153,7 +153,7 @@ function patternOf(text: string, { options }: Input) {
   } catch (error) {
     throw new UsageError(
       `Cannot read the expression: ${thrownMessage(error)}.`,
-      `leave out -E to find the text as it stands: rath grep ${argument(text)}`,
+      `leave out -E to search for the literal text: rath grep ${argument(text)}`,
     );
   }
   // Letters and digits stand in a record line as they are: a line without them needs no reading.

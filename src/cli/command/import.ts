@@ -8,12 +8,12 @@ import {
   type Source,
 } from "../../connect/format/index.js";
 import { digestOf, type FactId, RecordError } from "../../session/index.js";
-import { readLines, type Store } from "../../store/index.js";
+import { isKeptByRuntime, readLines, type Store } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { UsageError, unreadable } from "../error.js";
 import type { Shell } from "../shell.js";
 import { argument, count, plain, table } from "../text.js";
-import { isKeptByRuntime, keptByRuntime } from "./list.js";
+import { requireNewName } from "./list.js";
 
 type Taken = {
   readonly name: string;
@@ -28,6 +28,8 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   if (input.options.list === true) return list(shell);
   if (input.args.length === 0)
     throw new UsageError("Which file?", "rath import FILE; rath import --list has the formats");
+  const index = textOption(input, "index");
+  if (index !== undefined) return (await import("./index-trace.js")).indexTrace(shell, input, index);
   const told: ({ readonly file: string } & Awaited<ReturnType<typeof take>>)[] = [];
   for (const file of input.args) told.push({ file, ...(await take(shell, file, input)) });
   shell.tell(told);
@@ -74,7 +76,7 @@ async function list(shell: Shell): Promise<number> {
 async function take(shell: Shell, file: string, input: Input) {
   const store = await shell.store();
   const name = textOption(input, "name");
-  if (name !== undefined && isKeptByRuntime(name)) throw keptByRuntime(name);
+  requireNewName(name);
   if (/^postgres(ql)?:\/\//.test(file)) {
     const { importLangGraphPostgres } = await import("../../connect/format/langgraph/index.js");
     return {

@@ -14,26 +14,26 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   const ring = new KeyRing(shell.config);
   if (more !== undefined || (action === "list" && what !== undefined))
     throw new UsageError(
-      "That is one word too many.",
+      "There is one argument too many.",
       "rath key new NAME, rath key list, rath key show NAME, rath key trust FILE",
     );
   if (action === "list") return list(shell, ring);
   if (!ACTIONS.includes(action)) {
     const near = nearestOf(action, ACTIONS);
     throw new UsageError(
-      `There is no rath key ${plain(action.slice(0, 40))}.`,
-      near === undefined ? `it is one of ${ACTIONS.join(", ")}` : `did you mean rath key ${near}?`,
+      `Unknown action of rath key: ${plain(action.slice(0, 40))}.`,
+      near === undefined ? `use one of ${ACTIONS.join(", ")}` : `did you mean rath key ${near}?`,
     );
   }
   if (what === undefined)
     throw new UsageError(
-      `rath key ${action} of what?`,
+      `rath key ${action} needs ${action === "trust" ? "a file" : "a name"}.`,
       `rath key ${action} ${action === "trust" ? "FILE" : "NAME"}`,
     );
   if (action === "new") {
     const key = ring.make(what);
     shell.tell({ name: key.name, id: key.id, public: key.text, file: `${ring.folder}/${key.name}.pem` });
-    shell.say(`The key ${shell.bold(key.label)} is made. Its private half stays in ${ring.folder}.`);
+    shell.say(`Created the key ${shell.bold(key.label)}. Its private half stays in ${ring.folder}.`);
     shell.say(`Others verify with its public half: ${key.text}`);
     shell.hint("rath checkpoint", "rath sign SESSION");
     return;
@@ -42,21 +42,18 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     const key = ring.trust(existsSync(what) ? readFileSync(what, "utf8") : what);
     shell.tell({ name: key.name, id: key.id, public: key.text });
     shell.say(
-      `Signatures of ${shell.bold(key.label)} count from now on. Compare the id on another way: ${key.id}`,
+      `Signatures of ${shell.bold(key.label)} are trusted from now on. Compare the id through another channel: ${key.id}`,
     );
     return;
   }
   const found = ring.list().filter(({ key }) => [key.name, key.label, key.id].includes(what));
   const [one] = found;
   if (one === undefined)
-    throw new UsageError(
-      `There is no key ${plain(what.slice(0, 60))} here.`,
-      "see which there are: rath key list",
-    );
+    throw new UsageError(`There is no key ${plain(what.slice(0, 60))} here.`, "list the keys: rath key list");
   if (found.length > 1)
     throw new UsageError(
-      `${found.length} keys are called ${plain(what)}.`,
-      `give one in full: ${found.map(({ key }) => key.label).join(" or ")}`,
+      `${found.length} keys have the name ${plain(what)}.`,
+      `give the full label: ${found.map(({ key }) => key.label).join(" or ")}`,
     );
   shell.tell({ name: one.key.name, id: one.key.id, public: one.key.text, own: one.own });
   shell.say(one.key.text);

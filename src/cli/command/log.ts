@@ -61,7 +61,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     if (!(await out.write(`${lines.map((one) => cut(one, room)).join("\n")}\n${content}`))) break;
   }
   shell.tell(told);
-  if (rows === 0) shell.say("There is no such fact.");
+  if (rows === 0) shell.say("No fact matches.");
   if (left > 0 && out !== undefined && !shell.quiet)
     await out.write(
       shell.dim(

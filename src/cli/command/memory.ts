@@ -68,11 +68,14 @@ async function spaces(shell: Shell): Promise<readonly string[]> {
 async function spaceOf(shell: Shell, given: string | undefined): Promise<Space> {
   const known = await spaces(shell);
   if (known.length === 0)
-    throw new NotFoundError("a memory space", "nothing was remembered here yet: rath demo");
+    throw new NotFoundError(
+      "a memory space",
+      "this store has no memories yet; the demo writes some: rath demo",
+    );
   if (given === undefined && known.length > 1)
     throw new UsageError(
       "There are several memory spaces.",
-      `say which: --space ${known.join(" or --space ")}`,
+      `name one: --space ${known.join(" or --space ")}`,
     );
   const name = given ?? (known[0] as string);
   if (!known.includes(name))
@@ -94,7 +97,7 @@ async function list(shell: Shell): Promise<void> {
     rows.push({ space: name, ...(head !== undefined && { head }), counts });
   }
   shell.tell(rows);
-  if (rows.length === 0) shell.say("Nothing was remembered here yet.");
+  if (rows.length === 0) shell.say("This store has no memories yet.");
   else
     shell.say(
       table(
@@ -116,7 +119,7 @@ async function holderOf(shell: Shell, id: string, given: string | undefined) {
     const found = await space.get(id);
     if (found !== undefined) return { space, found };
   }
-  throw new NotFoundError(`a memory ${given}`, "see what there is: rath memory");
+  throw new NotFoundError(`a memory ${given}`, "list the memories: rath memory");
 }
 
 /** A space, as it is or as it was at the fact that `--at` names. */
@@ -139,7 +142,7 @@ async function show(shell: Shell, input: Input, what: string | undefined): Promi
   const view = await viewOf(shell, input, what ?? textOption(input, "space"));
   const memories = await view.list({ within: true, statuses: STATUSES });
   shell.tell(memories);
-  if (memories.length === 0) shell.say(`Nothing is kept in ${view.name}.`);
+  if (memories.length === 0) shell.say(`${view.name} has no memories.`);
   for (const one of memories.slice(0, MOST)) shell.say(memoryText(shell, one));
   if (memories.length > MOST) shell.say(shell.dim(`… ${memories.length - MOST} more: --json gives all`));
   const [first] = memories;
@@ -150,12 +153,12 @@ const MOST = 200;
 
 async function search(shell: Shell, input: Input, words: string): Promise<void> {
   if (words.trim() === "")
-    throw new UsageError("There is nothing to look for.", "rath memory search rounding errors");
+    throw new UsageError("The search text is missing.", "rath memory search rounding errors");
   const view = await viewOf(shell, input, textOption(input, "space"));
   const { found, head, without } = await view.find(words, { within: true, limit: 10 });
   shell.tell({ space: view.name, head, query: words, found, ...defined({ without }) });
   if (without !== undefined) shell.say(shell.dim(`Searched by words only. ${without}`));
-  if (found.length === 0) shell.say(`Nothing in ${view.name} is about that.`);
+  if (found.length === 0) shell.say(`No memory in ${view.name} matches.`);
   for (const { memory: one, score } of found) shell.say(`${score.toFixed(2)}  ${memoryText(shell, one)}`);
   const [first] = found;
   if (first !== undefined) shell.hint(`rath memory why ${first.memory.id.slice(0, 12)}`);

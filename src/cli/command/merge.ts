@@ -7,7 +7,7 @@ import { byOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
 import type { Shell } from "../shell.js";
 import { argument, count, plain } from "../text.js";
-import { isKeptByRuntime, keptByRuntime } from "./list.js";
+import { requireNewName } from "./list.js";
 
 /** Files that do not come together are said before anything is recorded: the name stays where it is. */
 async function requireMergeable(rath: Rath, merged: Session, sides: readonly string[]): Promise<void> {
@@ -19,7 +19,7 @@ async function requireMergeable(rath: Rath, merged: Session, sides: readonly str
       "files-conflict",
       `Cannot merge ${sides.join(" and ")}: both changed the same files.`,
       {
-        hint: `say whose count: the same with --resolve ours (or theirs); or look: rath diff ${sides.map(argument).join(" ")} --files`,
+        hint: `choose a side with --resolve ours (or theirs); to compare them: rath diff ${sides.map(argument).join(" ")} --files`,
         data: error.data,
         cause: error,
       },
@@ -39,9 +39,9 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   if (adopt !== "both" && resolve !== undefined)
     throw new UsageError(
       adopt === "none"
-        ? "With --adopt none the files of the trunk go on, and there is nothing to resolve."
-        : `With --adopt ${adopt} the files of that side go on as they are, and there is nothing to resolve.`,
-      "leave --adopt out to bring both together, or --resolve to take one side",
+        ? "With --adopt none the files of the trunk stay, and there is nothing to resolve."
+        : `With --adopt ${adopt} the files of that side stay as they are, and there is nothing to resolve.`,
+      "leave --adopt out to merge both sides, or leave --resolve out to take one side",
     );
   const whole = { horizon: Number.POSITIVE_INFINITY };
   const sides = [await store.load(ours.id, whole), await store.load(theirs.id, whole)] as const;
@@ -50,8 +50,21 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     by,
     ...defined({ why: textOption(input, "why") }),
   });
+  const [waiting] = sides.filter(({ pending }) => pending.length > 0);
+  if (waiting !== undefined) {
+    const one = input.args[waiting === sides[0] ? 0 : 1] as string;
+    throw new RathError(
+      "work-pending",
+      `Cannot merge ${plain(one)}: it waits for ${waiting.pending[0]?.what}.`,
+      {
+        hint: `see what it waits for: npx rath pending ${argument(one)}`,
+        data: { session: waiting.id },
+      },
+    );
+  }
   const name = textOption(input, "name") ?? ours.name ?? `merge-${merged.id.slice(0, 8)}`;
-  if (isKeptByRuntime(name)) throw keptByRuntime(name);
+  // Onto a name that is there, whatever it looks like, it may go on.
+  if (name !== ours.name) requireNewName(name);
   // Branches without files have nothing to bring together, and need no run.
   const hasFiles = sides.some((side) => side.files.tree !== null);
   if (hasFiles && resolve === undefined) await requireMergeable(rath, merged, input.args);

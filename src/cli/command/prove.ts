@@ -14,7 +14,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     throw new ProofError(
       "proof-refused",
       `Cannot prove ${id.slice(0, 12)}: it is in no checkpoint.`,
-      "make one first: rath checkpoint",
+      "create a checkpoint first: rath checkpoint",
       { data: { id } },
     );
   const { proof, checkpoint } = proved;

@@ -9,7 +9,7 @@ import { noteBeside } from "../program-note.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { placeAt } from "../step.js";
-import { plain } from "../text.js";
+import { argument, plain } from "../text.js";
 import { requireProgram } from "./resume.js";
 
 /** `rath replay SESSION`: the same program with the record as the world. Exit code 3 where it comes out otherwise. */
@@ -19,7 +19,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const at = textOption(input, "at");
   const id = await placeAt(await shell.store(), found.id, at);
   const other = textOption(input, "with");
-  const program = await requireProgram(shell, id, reference, other);
+  const program = await requireProgram(shell, id, reference, other, `rath replay ${argument(reference)}`);
   const rath = await shell.rath(program.options);
   const called = at === undefined ? (found.name ?? id) : id;
   const events = input.options.events === true;
@@ -28,11 +28,11 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const isWhatIf = textOption(input, "mode") === "what-if" || from !== undefined;
   if (until !== undefined && isWhatIf)
     throw new UsageError(
-      "--until ends a replay, and a what-if goes on.",
-      "--until STEP alone; or --from STEP to do anew what came after it",
+      "--until stops a replay, but a what-if runs on.",
+      "use --until STEP alone, or --from STEP to run anew from there",
     );
   if (from !== undefined && textOption(input, "mode") === "verify")
-    throw new UsageError("--from begins a what-if.", "leave out --mode verify");
+    throw new UsageError("--from starts a what-if, which cannot verify.", "leave out --mode verify");
   if (isWhatIf) {
     const name =
       textOption(input, "name") ??
@@ -50,7 +50,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
       throw failing(error, session !== undefined && session.fact.run === original ? own : name);
     }
     if (ended.fact.run === original) {
-      if (!events) shell.say(`came out the same as ${plain(own)}; nothing was kept\n`);
+      if (!events) shell.say(`the result is the same as ${plain(own)}; nothing was kept\n`);
       return tellOutcome(shell, rath, ended, { name: own, events, more: { same: true, kept: false } });
     }
     if (other !== undefined) await noteBeside(await shell.store(), ended, program.note);
@@ -74,8 +74,14 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     if (erased !== undefined) throw erased;
     if (!isDifference(error)) throw failing(error, reference);
     const told = failing(error, found.name ?? reference) as RathError;
-    shell.tell({ same: false, error: told.toJSON(), program: program.note, changed: program.changed });
-    shell.say(`${shell.red("not the same")}: ${plain(told.message)}`);
+    const hint = shell.typed(told.hint);
+    shell.tell({
+      same: false,
+      error: { ...(told.toJSON() as object), message: told.message.replace(told.hint, () => hint), hint },
+      program: program.note,
+      changed: program.changed,
+    });
+    shell.say(`${shell.red("not the same")}: ${shell.typed(told.message)}`);
     return 3;
   }
 }

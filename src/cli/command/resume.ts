@@ -4,7 +4,7 @@ import { freeName } from "../../store/index.js";
 import { type Input, textOption } from "../entry.js";
 import { erasedBehind, failing, tellOutcome } from "../outcome.js";
 import { type Program, programOf } from "../program.js";
-import { noteBeside } from "../program-note.js";
+import { commandWith, noteBeside, resumeCommand } from "../program-note.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { argument, plain } from "../text.js";
@@ -14,19 +14,25 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const [reference = ""] = input.args;
   const found = await shell.find(reference);
   const other = textOption(input, "with");
-  const program = await requireProgram(shell, found.id, reference, other);
+  const name = found.name ?? reference;
+  const events = input.options.events === true;
+  const recorded = await (await shell.store()).load(found.id);
+  const status = statusOf(recorded);
+  const retries = input.options.retry === true;
+  // Nothing is left to do: no program is needed to say so.
+  if (status === "finished" && !retries && other === undefined)
+    return tellOutcome(shell, await shell.rath(), recorded, { name, events });
+  const words = `rath resume ${argument(name)}${retries ? " --retry" : ""}`;
+  const program = await requireProgram(shell, found.id, reference, other, words);
   const rath = await shell.rath(program.options);
   const session = await rath.load(found.id);
-  const status = statusOf(session);
-  const name = found.name ?? reference;
   // One that was stopped is over; going on with it is what its owner asks for.
-  const again = input.options.retry === true || status === "cancelled";
+  const again = retries || status === "cancelled";
   const goal = again
     ? (textOption(input, "name") ?? (await freeName(await shell.store(), `${name}-again`)))
     : name;
-  const events = input.options.events === true;
   if (again && !events)
-    shell.say(shell.dim(`a run of its own, ${plain(goal)}: what was finished is taken over`));
+    shell.say(shell.dim(`a new run, ${plain(goal)}: finished work is taken from the record`));
   let ended: Session;
   let pressed: AbortSignal | undefined;
   try {
@@ -47,26 +53,40 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   return tellOutcome(shell, rath, ended, { name: goal, next: program.next(goal), events });
 }
 
-/** The program of a session, or a hint if the record names none. Another program is reported, and the run itself checks it against the record. */
+/**
+ * The program of a session, or a hint if the record names none. Another program is reported, and the run itself checks it
+ * against the record. `words` is the command that needs it, without the program.
+ */
 export async function requireProgram(
   shell: Shell,
   id: string,
   reference: string,
   override: string | undefined,
+  words: string,
 ): Promise<Program & { readonly changed: boolean }> {
-  const program = await programOf(await shell.store(), id, override);
-  if (program === undefined)
+  const program = await programOf(await shell.store(), id, override, {
+    command: `${words} --with`,
+    replays: !words.startsWith("rath resume"),
+  });
+  if (program === undefined) {
+    const { fact } = await (await shell.store()).load(id);
+    const isOver = fact.type === "run-end" || !words.startsWith("rath resume");
+    const command = isOver ? await commandWith(shell, id, words) : await resumeCommand(shell, reference);
+    const isFile = !command.includes("--with FILE");
     throw new RathError(
       "program-unknown",
       `The record of ${reference} does not name the program that made it.`,
       {
-        hint: `say which: --with FILE; \`rath run\` notes its program (see the record: rath log ${argument(reference)} --all)`,
+        hint: isFile
+          ? command
+          : `name it: ${words} --with FILE, or FILE#EXPORT; only \`rath run\` records its program (see the record: rath log ${argument(reference)} --all)`,
         data: { session: reference } satisfies { [key: string]: Json },
       },
     );
+  }
   if (program.changed && !shell.json)
     shell.streams.stderr.write(
-      `rath: ${plain(program.note.file)} is another program than the one that was recorded (${plain(program.recorded?.digest.slice(0, 12) ?? "")}, now ${program.note.digest.slice(0, 12)})\n`,
+      `rath: ${plain(program.note.file)} differs from the recorded program (${plain(program.recorded?.digest.slice(0, 12) ?? "")}, now ${program.note.digest.slice(0, 12)})\n`,
     );
   return program;
 }

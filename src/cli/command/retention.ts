@@ -14,13 +14,13 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   const folder = retentionFolder(await shell.store());
   if (folder === undefined)
     throw new UsageError(
-      "A store that is not on a disk keeps nothing.",
-      "name one that is: --store sqlite:FILE",
+      "A retention floor needs a store on disk.",
+      "name a store on disk: --store sqlite:FILE",
     );
   const [action, days] = input.args;
   if (action !== undefined && action !== "set")
     throw new UsageError(
-      `There is no ${JSON.stringify(oneLine(action, 40))} of a retention.`,
+      `Unknown action of rath retention: ${JSON.stringify(oneLine(action, 40))}.`,
       nearestOf(action, ["set"]) === undefined
         ? "rath retention, or: rath retention set DAYS --basis …"
         : "did you mean set?",
@@ -35,7 +35,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   }
   shell.say(
     floor.days === 0
-      ? "The floor is lifted: content may be erased at any time."
+      ? "The floor is removed: content may be erased at any time."
       : `Content must stay for ${count(floor.days, "day")} after it was last recorded.`,
   );
   shell.say(`basis: ${oneLine(floor.basis, 200)}; set by ${oneLine(floor.by)} at ${oneLine(floor.at)}`);

@@ -10,6 +10,7 @@ import { loadProgram, type Program } from "../program.js";
 import { watching } from "../running.js";
 import type { Shell } from "../shell.js";
 import { argument } from "../text.js";
+import { requireNewName } from "./list.js";
 
 /** `rath run FILE`: runs the module that a file exports, and says how to go on. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -47,6 +48,7 @@ async function beginning(
 ): Promise<{ readonly session: Session; readonly name: string }> {
   const on = textOption(input, "on");
   const given = textOption(input, "name");
+  requireNewName(given);
   const { start } = program;
   const who = by ?? start.by ?? shell.person;
   let session: Session;
@@ -74,7 +76,7 @@ function requireOver(session: Session, on: string): void {
   if (statusOf(session) !== "waiting") return;
   const name = argument(on);
   throw new RathError("work-pending", `Cannot run on ${on}: it waits for an answer.`, {
-    hint: `see what for: rath pending ${name}; then rath resume ${name}`,
+    hint: `see what it waits for: rath pending ${name}; then: rath resume ${name}`,
     data: { session: on },
   });
 }
@@ -98,13 +100,13 @@ function taskOf(input: Input): string | undefined {
   const text = textOption(input, "input");
   const file = textOption(input, "inputFile");
   if (text !== undefined && file !== undefined)
-    throw new UsageError("The task is given twice.", "either --input TEXT or --input-file FILE");
+    throw new UsageError("The task is given twice.", "give either --input TEXT or --input-file FILE");
   if (file === undefined) return text;
   try {
     return readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
     throw new RathError("input-missing", `Cannot read the task from ${file}: ${(error as Error).message}.`, {
-      hint: "give a file of text, or - for what is piped in",
+      hint: "give a text file, or - for standard input",
       data: { file },
     });
   }

@@ -1,11 +1,22 @@
 import { statusOf } from "../../runtime/index.js";
-import { BeyondHorizonError, type Message, readFact, type Session, toneOf } from "../../session/index.js";
+import {
+  BeyondHorizonError,
+  jsonCopy,
+  type Message,
+  readFact,
+  type Session,
+  toneOf,
+} from "../../session/index.js";
 import { NotFoundError } from "../../store/index.js";
+import { isAnswered } from "../awaited.js";
 import { blobsOf } from "../blobs.js";
 import { countOption, type Input } from "../entry.js";
+import { stopText } from "../outcome.js";
+import { commandWith, resumeCommand } from "../program-note.js";
 import type { Shell } from "../shell.js";
-import { argument, brief, count, describe, jsonOf, plain, table } from "../text.js";
+import { argument, brief, count, describe, oneLine, plain, table } from "../text.js";
 import { printFile } from "./files.js";
+import { newestOf, stopOf } from "./list.js";
 
 /** `rath show SESSION`: what a session is about and how it stands; of an id, the fact in full; of `NAME:path`, the file. */
 export async function run(shell: Shell, input: Input): Promise<void> {
@@ -57,7 +68,7 @@ async function showFact(shell: Shell, id: string): Promise<void> {
       ["before", children.map((child) => shell.id(child)).join(" ") || "nothing: it is a head"],
     ]),
   );
-  const words = plain(JSON.stringify(jsonOf(body), null, 2));
+  const words = plain(JSON.stringify(jsonCopy(body), null, 2));
   if (!shell.json && words !== "{}") await shell.write(`${words}\n`);
   const of = (body as { of?: unknown }).of;
   shell.hint(
@@ -79,10 +90,19 @@ async function showSession(shell: Shell, id: string, name: string, input: Input)
   const reports = whole(() =>
     [...session.history()].flatMap(({ fact }) => (fact.type === "validation-report" ? [fact] : [])),
   );
+  const awaited = status === "waiting" ? await (await shell.rath()).pending(name) : [];
+  const isReady = isAnswered(awaited);
+  const isCut = status === "open" && (await isUnfinished(shell, name));
+  const { fact: newest, stop } = await newestOf(store, id);
+  const error = newest.type === "run-end" ? newest.error : undefined;
   shell.tell({
     name,
     id,
     status,
+    ...(isCut && { unfinished: true }),
+    ...(error !== undefined && { error }),
+    ...(stop !== undefined && { stopped: stopOf(stop) }),
+    ...(awaited.length > 0 && { answered: isReady }),
     branch: session.branch,
     depth: session.depth,
     task,
@@ -96,11 +116,23 @@ async function showSession(shell: Shell, id: string, name: string, input: Input)
     messages: session.recent(most),
   });
   if (shell.json) return;
-  const waits = session.pending.map((one) => brief(one.what)).join(", ");
+  const waits = (awaited.length > 0 ? awaited : session.pending)
+    .map((one) => `${brief(one.what)}${"answered" in one && one.answered ? " (answered)" : ""}`)
+    .join(", ");
   shell.say(`${shell.bold(plain(name))} ${shell.yellow(id)}`);
   shell.say(
     table([
-      ["status", status],
+      [
+        "status",
+        isReady
+          ? `${status}: it is answered, and goes on when it is resumed`
+          : isCut
+            ? `${status}: its run has not ended: it is under way, or was cut off`
+            : stop !== undefined
+              ? `${status}: ${stopText(stop)}`
+              : status,
+      ],
+      ...(error === undefined ? [] : [["because", oneLine(error.message, 300)]]),
       ...(task === "" ? [] : [["task", task]]),
       ...(branches === undefined ? [] : [["branches", branches.map(plain).join(", ")]]),
       ["used", `${count(usage.calls, "model call")}, ${usage.input} tokens in, ${usage.output} out`],
@@ -113,8 +145,18 @@ async function showSession(shell: Shell, id: string, name: string, input: Input)
   shell.say();
   for (const message of session.recent(most)) shell.say(messageText(shell, message));
   const word = argument(name);
-  if (status === "waiting") shell.hint(`rath pending ${word}`);
+  const resume = `rath resume ${word}`;
+  if (isReady || isCut) shell.hint(await resumeCommand(shell, name));
+  else if (status === "failed")
+    shell.hint(await commandWith(shell, id, `${resume} --retry`), `rath log ${word}`);
+  else if (status === "cancelled") shell.hint(await commandWith(shell, id, resume), `rath log ${word}`);
+  else if (status === "waiting") shell.hint(`rath pending ${word}`);
   else shell.hint(`rath log ${word}`, `rath dossier ${word}`, `rath verify ${word}`);
+}
+
+/** Whether a run goes by this name that has not ended: it is under way, or was cut off. */
+async function isUnfinished(shell: Shell, name: string): Promise<boolean> {
+  return (await (await shell.rath()).unfinished()).some((one) => one.name === name && !one.waiting);
 }
 
 function branchesOf(session: Session): readonly string[] | undefined {

@@ -14,6 +14,6 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   shell.tell({ id: saved, of: id, key: key.label, ...(name !== undefined && { name }) });
   shell.say(`${shell.id(saved)} signs ${shell.id(id)} with ${shell.bold(key.label)}.`);
   // Without a name nothing leads to it, and it would be collected.
-  if (name === undefined) shell.say(`No name moved, since none was given: ${saved}`);
+  if (name === undefined) shell.say(`No name points to the signature, because SESSION is an id: ${saved}`);
   shell.hint(`rath verify ${argument(name ?? saved.slice(0, 12))}`);
 }

@@ -18,10 +18,12 @@ import {
   verifySession,
   verifyStore,
 } from "../../evidence/verify/index.js";
+import { statusOf } from "../../runtime/index.js";
 import { digestOf, type FactId, type FactType, RathError, type Session } from "../../session/index.js";
 import { firstLine } from "../../util/index.js";
 import { type Input, textOption, textsOption } from "../entry.js";
 import { UsageError, unreadable } from "../error.js";
+import { ProgramError } from "../program.js";
 import type { Shell } from "../shell.js";
 import { argument, count, oneLine, plain } from "../text.js";
 import { homeOf, logOf } from "./checkpoint.js";
@@ -30,12 +32,19 @@ import { homeOf, logOf } from "./checkpoint.js";
 export async function run(shell: Shell, input: Input): Promise<number> {
   const [what] = input.args;
   if (input.args.length > 1)
-    throw new UsageError("One thing at a time.", "rath verify SESSION, or rath verify FILE");
+    throw new UsageError(
+      "rath verify takes one session or one file.",
+      "rath verify SESSION, or rath verify FILE",
+    );
   const given = textsOption(input, "key").map((file) => readPublicKey(readText(file, "key")));
   const keys: Keys = { ...keysOf(new KeyRing(shell.config).list()), given };
   const proof = textOption(input, "proof");
-  if (proof !== undefined) return verifyProof(shell, proof, what, keys);
+  if (proof !== undefined) return verifyProof(shell, proof, await wholeId(shell, what), keys);
   const isFile = what !== undefined && statSync(what, { throwIfNoEntry: false })?.isFile() === true;
+  // A word with the ending of a file is meant as one, unless a session has that name.
+  const isMissing = what !== undefined && !isFile && /\.(jsonl?|html)$/.test(what);
+  if (isMissing && (await (await shell.store()).head(what)) === undefined)
+    throw unreadable(what, { code: "there is no such file" });
   if (isFile) refuse(input, ["checkpoint", "with"], "a file");
   else refuse(input, ["head"], "a session or a store");
   try {
@@ -50,7 +59,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
         ? await store(shell, input, keys)
         : await session(shell, input, what, keys);
     shell.clear();
-    return tell(shell, report, what);
+    return tell(shell, report, what, report.kind === "session" && (await isOver(shell, what)));
   } catch (error) {
     shell.clear();
     // A store that is so damaged that it does not open is as little intact as one that does.
@@ -58,6 +67,12 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     const finding = { place: String(error.data.place), problem: String(error.data.problem) };
     return tell(shell, { ...NOTHING, findings: [finding] }, what);
   }
+}
+
+/** Whether a session may be signed: a run that waits goes on where it stands. */
+async function isOver(shell: Shell, reference: string | undefined): Promise<boolean> {
+  const { id } = await shell.find(reference ?? "");
+  return statusOf(await (await shell.store()).load(id)) !== "waiting";
 }
 
 const NOTHING: Verified = {
@@ -101,10 +116,15 @@ async function store(shell: Shell, input: Input, keys: Keys): Promise<Verified> 
   return report;
 }
 
-async function session(shell: Shell, input: Input, reference: string, keys: Keys): Promise<Verified> {
+async function session(
+  shell: Shell,
+  input: Input,
+  reference: string,
+  keys: Keys,
+): Promise<Verified & Unreplayed> {
   const { id } = await shell.find(reference);
   const program = textOption(input, "with");
-  let erased: RathError | undefined;
+  let hindrance: RathError | undefined;
   const opened = await shell.store();
   const report = await verifySession(opened, id, {
     keys,
@@ -115,24 +135,38 @@ async function session(shell: Shell, input: Input, reference: string, keys: Keys
       replay: async () => {
         const again = await replay(shell, id, reference, program);
         if (typeof again === "string") return again;
-        erased = again;
+        hindrance = again;
         return id;
       },
     }),
   });
-  if (erased === undefined) return report;
-  // Nothing was replayed, and the record is intact: an erasure is allowed.
+  if (hindrance === undefined) return report;
+  // Nothing was replayed, which says nothing against the record: an erasure is allowed, and a program may not load.
   const { replayed: _, ...rest } = report;
-  return { ...rest, notices: [...report.notices, firstLine(erased.message)] };
+  if (hindrance instanceof ProgramError) return { ...rest, unreplayed: hindrance };
+  return { ...rest, notices: [...report.notices, firstLine(hindrance.message)] };
 }
 
-/** Runs the program on its tape: the id that it ends in, or the erasure in its way. Later facts about the record are not part of the run. */
+/** The reason for which a program could not be replayed at all. */
+type Unreplayed = { readonly unreplayed?: RathError };
+
+/** Runs the program on its tape: the id that it ends in, or the erasure or the fault of the file in its way. Later facts about the record are not part of the run. */
 async function replay(shell: Shell, id: FactId, reference: string, file: string) {
   const { requireProgram } = await import("./resume.js");
   let ended = await (await shell.store()).load(id);
   while (ABOUT_THE_RECORD.includes(ended.fact.type) && ended.parents[0] !== undefined)
     [ended] = ended.parents as [Session];
-  const program = await requireProgram(shell, ended.id, reference, file);
+  const program = await requireProgram(
+    shell,
+    ended.id,
+    reference,
+    file,
+    `rath verify ${argument(reference)}`,
+  ).catch((error: unknown) => {
+    if (error instanceof ProgramError) return error;
+    throw error;
+  });
+  if (program instanceof ProgramError) return program;
   const rath = await shell.rath(program.options);
   try {
     const again = await rath.replay(ended.id, program.module, { mode: "verify" });
@@ -157,10 +191,17 @@ function checkpointsOf(shell: Shell, input: Input, identity?: string) {
   return { given, remembered };
 }
 
+/** The id that begins like this in the store; anything else is left as it is. */
+async function wholeId(shell: Shell, what: string | undefined): Promise<string | undefined> {
+  if (what === undefined || !/^[0-9a-f]{6,63}$/.test(what) || statSync(what, { throwIfNoEntry: false }))
+    return what;
+  return (await shell.find(what)).id;
+}
+
 function verifyProof(shell: Shell, path: string, what: string | undefined, keys: Keys): number {
   if (what === undefined)
     throw new UsageError(
-      "A proof of what?",
+      "--proof needs a fact to check.",
       "give the id of the fact, or a file with its line: rath verify --proof FILE ID",
     );
   const proof = readProof(readText(path, "proof"));
@@ -190,8 +231,9 @@ function tell(
     readonly checkpoints?: readonly CheckpointReport[];
     readonly covered?: number;
     readonly replayed?: FactId;
-  },
+  } & Unreplayed,
   what: string | undefined,
+  signable = false,
 ): number {
   const store = report.kind === "lines" || report.kind === "bundle" ? undefined : shell.url;
   shell.tell({
@@ -231,13 +273,15 @@ function tell(
         `checkpoint of ${count(size, "fact")} (${FROM[from]}) holds, signed by ${signersText(signers)}`,
       );
   if (report.replayed !== undefined && intact) shell.say("replayed: the program ends in the same id");
+  if (report.unreplayed !== undefined)
+    shell.say(`${shell.red("could not be replayed")}: ${shell.typed(report.unreplayed.message)}`);
   for (const head of report.heads.slice(0, HEADS)) shell.say(`head ${head}`);
   if (report.heads.length > HEADS) shell.say(`… and ${count(report.heads.length - HEADS, "head")} more`);
   for (const notice of report.notices) shell.say(shell.dim(plain(notice)));
-  if (intact && report.kind === "session" && what !== undefined && report.signatures.length === 0)
+  if (intact && signable && what !== undefined && report.signatures.length === 0)
     shell.hint(`rath sign ${argument(what)}`);
   if (!intact && facts === 0 && what === undefined) shell.hint("name the store to verify: --store URL");
-  return intact ? 0 : 3;
+  return intact && report.unreplayed === undefined ? 0 : 3;
 }
 
 const HEADS = 20;
@@ -281,7 +325,7 @@ function signersText(
 function refuse(input: Input, options: readonly string[], what: string): void {
   const [first] = options.filter((option) => input.options[option] !== undefined);
   if (first !== undefined)
-    throw new UsageError(`--${first} means nothing for ${what}.`, "see rath verify --help");
+    throw new UsageError(`--${first} does not apply to ${what}.`, "see rath verify --help");
 }
 
 function readText(path: string, what: string): string {

@@ -1,5 +1,5 @@
-import { type FactId, isQuiet, parentsOf, readFact } from "../../session/index.js";
-import { type Line, type Name, NotFoundError, type Store } from "../../store/index.js";
+import { type FactId, isQuiet, jsonCopy, parentsOf, readFact } from "../../session/index.js";
+import { isKeptByRuntime, type Line, NotFoundError, type Store } from "../../store/index.js";
 import { blobsOf } from "../blobs.js";
 import { countOption, type Input } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -7,9 +7,8 @@ import { filterOf, passes, stampsOf } from "../filter.js";
 import { onInterrupt, wasInterrupted } from "../interrupt.js";
 import { contentText, patchOfFact, rowOf } from "../row.js";
 import type { Shell } from "../shell.js";
-import { argument, jsonOf, plain } from "../text.js";
+import { argument, plain } from "../text.js";
 import { cut, pad } from "../width.js";
-import { isKeptByRuntime } from "./list.js";
 
 /** `rath watch [NAME]`: new facts as they become durable, by any process, until Ctrl-C. */
 export async function run(shell: Shell, input: Input): Promise<number> {
@@ -29,7 +28,7 @@ export async function watchFacts(
       `Cannot follow ${reference}: only a name gets new facts.`,
       `give a name: rath list; or see its history: rath log ${argument(reference)}`,
     );
-  if (!shell.hasStore) throw new UsageError("There is no store to watch yet.", "begin with: rath demo");
+  if (!shell.hasStore) throw new UsageError("There is no store to watch yet.", "create one: rath demo");
   const store = await shell.store();
   const filter = filterOf(input);
   const all = input.options.all === true || filter.types.size > 0;
@@ -50,7 +49,7 @@ export async function watchFacts(
         name,
         id,
         parents: parentsOf(line),
-        fact: jsonOf(fact),
+        fact: jsonCopy(fact),
         ...(patch !== undefined && { patch }),
       });
     } else {
@@ -81,13 +80,14 @@ export async function watchFacts(
 /** The facts that names come to lead to from now on, each once; `known` is where the names stand. */
 async function* newFacts(
   store: Store,
-  moves: AsyncIterable<Name>,
+  moves: ReturnType<Store["watch"]>,
   known: Map<string, FactId>,
   wanted: string | undefined,
 ): AsyncGenerator<{ readonly name: string; readonly line: Line }> {
   /** The session of each run: while it is under way, its branches have names of their own. */
   const sessions = new Map<string, string>();
   for await (const { name: moved, id } of moves) {
+    if (id === null) continue;
     const name = await sessionOf(store, sessions, moved, id);
     if (name === undefined) continue;
     // New facts of another name can later become new facts of the wanted one.

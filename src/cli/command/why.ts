@@ -1,17 +1,4 @@
-import {
-  type Answer,
-  answerText,
-  ifFalse,
-  whatDid,
-  whatHappened,
-  whatModelSaw,
-  whatStep,
-  whichBranch,
-  whichCall,
-  whichMemory,
-  whoApproved,
-} from "../../evidence/audit/index.js";
-import type { Store } from "../../store/index.js";
+import { type Answer, answerText, ask, type Question } from "../../evidence/audit/index.js";
 import { defined } from "../../util/index.js";
 import { countOption, type Input, textOption } from "../entry.js";
 import { UsageError } from "../error.js";
@@ -27,11 +14,11 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   if (ref === undefined && question !== "by" && question !== "ifFalse")
     throw new UsageError(
       "The question needs a session.",
-      "name one: rath why demo-1; see what there is: rath list",
+      "name one: rath why demo-1; list the sessions: rath list",
     );
   const session = ref === undefined ? undefined : await shell.find(ref);
   const at = session?.name ?? session?.id ?? "";
-  const asked = await ASK[question](store, at, input, (place) => placeOf(shell, at, place));
+  const asked = await ask(store, question, at, await optionsOf(shell, at, input));
   // The typed reference reads better than its id.
   const answer =
     ref === undefined || at === ref ? asked : { ...asked, question: asked.question.replace(at, () => ref) };
@@ -40,8 +27,6 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   await shell.write(plain(answerText(answer, { columns: shell.columns })));
   shell.hint(...nextOf(answer, ref, question));
 }
-
-type Question = "branch" | "step" | "memory" | "saw" | "file" | "approvals" | "between" | "by" | "ifFalse";
 
 /** Which question was meant. Of two at once, neither. */
 function questionOf({ options }: Input): Question {
@@ -55,54 +40,35 @@ function questionOf({ options }: Input): Question {
   if (options.ifFalse !== undefined) given.push("ifFalse");
   if ((options.memory || options.saw) && options.step === undefined)
     throw new UsageError(
-      `--${options.memory ? "memory" : "saw"} needs to know at which step.`,
-      `say which: rath why SESSION --step 7 --${options.memory ? "memory" : "saw"}`,
+      `--${options.memory ? "memory" : "saw"} needs a step.`,
+      `name the step: rath why SESSION --step 7 --${options.memory ? "memory" : "saw"}`,
     );
   if (options.memory && options.saw)
-    throw new UsageError("--memory and --saw are two questions.", "ask one after the other");
+    throw new UsageError("--memory and --saw are two questions.", "ask one at a time");
   if (given.length > 1)
     throw new UsageError(
       `These are ${given.length} questions at once.`,
-      "ask one after the other; rath why --help has examples",
+      "ask one at a time; rath why --help has examples",
     );
   return given[0] ?? "branch";
 }
 
-type Ask = (
-  store: Store,
-  at: string,
-  input: Input,
-  place: (given: string) => Promise<string>,
-) => Promise<Answer>;
-
-const ASK: { readonly [question in Question]: Ask } = {
-  branch: (store, at, input) => whichBranch(store, at, defined({ message: textOption(input, "message") })),
-  step: atStep(whatStep),
-  memory: atStep(whichMemory),
-  saw: atStep(whatModelSaw),
-  file: (store, at, input) => {
-    const [, path, line] = /^(.*?)(?::(\d{1,9}))?$/s.exec(textOption(input, "file") ?? "") ?? [];
-    return whichCall(store, at, path ?? "", {
-      ...limitOf(input),
-      ...(line !== undefined && { line: Number(line) }),
-    });
-  },
-  approvals: (store, at, input) => whoApproved(store, at, limitOf(input)),
-  between: (store, at, input) => {
-    const [from, to] = [textOption(input, "from"), textOption(input, "to")];
-    return whatHappened(store, at, {
-      ...limitOf(input),
-      ...defined({ from, to }),
-      ...(input.options.all === true && { all: true }),
-    });
-  },
-  by: (store, at, input) =>
-    whatDid(store, textOption(input, "by") ?? "", { ...limitOf(input), ...(at !== "" && { names: [at] }) }),
-  ifFalse: (store, _at, input) => ifFalse(store, textOption(input, "ifFalse") ?? "", limitOf(input)),
-};
-
-function atStep(ask: (store: Store, at: string, step: string) => Promise<Answer>): Ask {
-  return async (store, at, input, place) => ask(store, at, await place(textOption(input, "step") ?? ""));
+/** The details of the question, as they were typed. */
+async function optionsOf(shell: Shell, session: string, input: Input) {
+  const step = textOption(input, "step");
+  const [, path, line] = /^(.*?)(?::(\d{1,9}))?$/s.exec(textOption(input, "file") ?? "") ?? [];
+  return defined({
+    ...limitOf(input),
+    message: textOption(input, "message"),
+    step: step === undefined ? undefined : await placeOf(shell, session, step),
+    path,
+    line: line === undefined ? undefined : Number(line),
+    from: textOption(input, "from"),
+    to: textOption(input, "to"),
+    all: input.options.all === true ? true : undefined,
+    principal: textOption(input, "by"),
+    memory: textOption(input, "ifFalse"),
+  });
 }
 
 function limitOf(input: Input): { readonly limit?: number } {
