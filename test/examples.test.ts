@@ -1,5 +1,5 @@
 import { execFile, spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -10,16 +10,25 @@ const programs = readdirSync(examples, { recursive: true, encoding: "utf8" }).fi
   (file) => file.endsWith(".mjs") && !/^(demo|fixtures)\b/.test(file),
 );
 
-const bwrap = spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0;
-/** What needs a sandbox cannot be shown without one. */
-const NEEDS_SANDBOX = new Set(["repair.mjs"]);
+/** Examples that need something which is not everywhere: the reason to skip them, if there is one. */
+const missing: { readonly [file: string]: (() => string | undefined) | undefined } = {
+  "repair.mjs": () =>
+    spawnSync("bwrap", ["--ro-bind", "/", "/", "true"]).status === 0 ? undefined : "bubblewrap is missing",
+  "browser.mjs": () => {
+    const { status } = spawnSync(process.env.OPENRATH_CHROMIUM ?? "/usr/bin/chromium", ["--version"]);
+    if (status !== 0) return "there is no Chromium: say where it is in OPENRATH_CHROMIUM";
+    const server = new URL("../node_modules/@playwright/mcp/package.json", import.meta.url);
+    return existsSync(server) ? undefined : "npm install --no-save @playwright/mcp";
+  },
+};
 
 // As users run them: a process of its own. Each checks what it shows and fails where that is not so.
 it.for(programs)(
   "[R17] examples/%s runs offline and finds everything as it says",
   { timeout: 120_000 },
   async (file, context) => {
-    if (NEEDS_SANDBOX.has(file) && !bwrap) context.skip("bubblewrap is missing");
+    const reason = missing[file]?.();
+    if (reason !== undefined) context.skip(reason);
     const folder = mkdtempSync(join(tmpdir(), "openrath-example-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const { code, stdout, stderr } = await ran(join(examples, file), folder);

@@ -9,6 +9,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { type Kind, kinds } from "../src/session/fact/field.js";
 import { entries } from "../src/session/fact/table.js";
+import { campaign } from "../src/session/testing/campaign.js";
 
 const documentPath = fileURLToPath(new URL("../docs/format.md", import.meta.url));
 const verifierPath = fileURLToPath(new URL("../tools/verify.py", import.meta.url));
@@ -115,7 +116,7 @@ describe.skipIf(!hasPython)("tools/verify.py", () => {
     session = session.append({ type: "note", deep });
     for (const value of fc.sample(fc.jsonValue({ stringUnit: "binary", maxDepth: 5 }), {
       seed: 41,
-      numRuns: 300,
+      numRuns: campaign(600),
     })) {
       session = session.append({ type: "note", value: value as string });
     }
@@ -135,7 +136,7 @@ describe.skipIf(!hasPython)("tools/verify.py", () => {
       encoding: "utf8",
     });
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-    expect(JSON.parse(stdout)).toEqual({ flips: 500, found: 500 });
+    expect(JSON.parse(stdout)).toEqual({ flips: FLIPS, found: FLIPS });
   });
 
   it("[R5] finds each removed line, naming the line that misses it", () => {
@@ -325,19 +326,22 @@ describe.skipIf(!hasPython)("tools/verify.py", () => {
   });
 });
 
+/** Spread over the whole record. */
+const FLIPS = campaign(2_000);
 /** Runs the verifier on many damaged copies in one process: starting Python costs more than verifying. */
 const flipper = `
-import contextlib, io, json, runpy, sys
+import contextlib, io, json, sys
 path, head = sys.argv[1:]
+program = compile(open(path).read(), path, "exec")
 sound, found = sys.stdin.buffer.read(), 0
-for flip in range(500):
-    at = flip * len(sound) // 500
+for flip in range(${FLIPS}):
+    at = flip * len(sound) // ${FLIPS}
     damaged = sound[:at] + bytes([sound[at] ^ 1 << flip % 8]) + sound[at + 1:]
     sys.stdin, sys.argv = io.TextIOWrapper(io.BytesIO(damaged)), [path, "--head", head]
     try:
-        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()): runpy.run_path(path)
+        with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()): exec(program, {"__name__": "__main__"})
     except SystemExit as end: found += end.code == 3
-print(json.dumps({"flips": 500, "found": found}))
+print(json.dumps({"flips": ${FLIPS}, "found": found}))
 `;
 
 type Deep = readonly Deep[];

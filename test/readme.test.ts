@@ -34,32 +34,37 @@ afterAll(() => {
 });
 
 describe("README", () => {
-  it.each(pages)("[R10] $name shows programs, and each of them runs", async ({ name, programs }) => {
-    expect(programs.length).toBeGreaterThan(0);
-    const folder = mkdtempSync(join(tmpdir(), "openrath-readme-"));
-    mkdirSync(generated, { recursive: true });
-    const log = vi.spyOn(console, "log").mockImplementation(() => {});
-    try {
-      process.chdir(folder);
-      for (const [index, program] of programs.entries()) {
-        const file = join(generated, `${name.replaceAll(/\W/g, "-")}-${index}.ts`);
-        writeFileSync(file, program);
-        await import(file);
+  it.each(pages)(
+    "[R10] $name shows programs, and each of them runs, and runs again",
+    async ({ name, programs }) => {
+      expect(programs.length).toBeGreaterThan(0);
+      const folder = mkdtempSync(join(tmpdir(), "openrath-readme-"));
+      mkdirSync(generated, { recursive: true });
+      const log = vi.spyOn(console, "log").mockImplementation(() => {});
+      try {
+        process.chdir(folder);
+        // A reader runs a program again, over the store that it made.
+        for (const [index, program] of programs.entries())
+          for (const round of ["", "-again"]) {
+            const file = join(generated, `${name.replaceAll(/\W/g, "-")}-${index}${round}.ts`);
+            writeFileSync(file, program);
+            await import(file);
+          }
+        if (name === "docs/chat-server.md")
+          expect(JSON.stringify(log.mock.calls.at(-1))).toContain("Order 7 is refunded.");
+        // The store's program prints two facts, and blobs with their words, which can be erased.
+        if (name === "README.md")
+          expect(
+            log.mock.calls
+              .map(([line]) => String(line))
+              .filter((line) => line.startsWith("{"))
+              .flatMap((line) => JSON.parse(line).fact?.type ?? []),
+          ).toEqual(["session-start", "message-say", "session-start", "message-say", "message-say"]);
+      } finally {
+        process.chdir(home);
+        log.mockRestore();
+        rmSync(folder, { recursive: true, force: true });
       }
-      if (name === "docs/chat-server.md")
-        expect(JSON.stringify(log.mock.calls.at(-1))).toContain("Order 7 is refunded.");
-      // The store's program prints two facts, and blobs with their words, which can be erased.
-      if (name === "README.md")
-        expect(
-          log.mock.calls
-            .map(([line]) => String(line))
-            .filter((line) => line.startsWith("{"))
-            .flatMap((line) => JSON.parse(line).fact?.type ?? []),
-        ).toEqual(["session-start", "message-say"]);
-    } finally {
-      process.chdir(home);
-      log.mockRestore();
-      rmSync(folder, { recursive: true, force: true });
-    }
-  });
+    },
+  );
 });

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { agent, type Json, openRath, type PolicyRule, policy, type Rath, scripted, tool } from "openrath";
+import { agent, type Json, openRath, policy, type Rath, scripted, tool } from "openrath";
+import type { PolicyRule } from "openrath/policy";
 import { openStore } from "openrath/store";
 import { canonical } from "../../src/session/json.js";
 import { Person } from "./person.js";

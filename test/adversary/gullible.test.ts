@@ -75,7 +75,7 @@ describe("the perfectly gullible model", () => {
   });
 
   it("[V3] does the harm where no policy holds, in nearly every scenario", { timeout: 0 }, async () => {
-    const rounds = Math.max(Math.min(ROUNDS, 400), Math.floor(ROUNDS / 5));
+    const rounds = Math.max(Math.min(ROUNDS, 100), Math.floor(ROUNDS / 5));
     const results = await played(rounds, () => CONTROL);
     const harmed = results.filter(({ played }) => played.harm.length > 0).length;
     console.log(`control: ${harmed} of ${rounds} harmed (${percent(harmed, rounds)})`);
@@ -84,7 +84,7 @@ describe("the perfectly gullible model", () => {
   });
 
   it("[V2] left alone, completes every task", { timeout: 0 }, async () => {
-    const rounds = Math.min(ROUNDS, 200);
+    const rounds = Math.min(Math.ceil(ROUNDS / 5), 200);
     const results = await played(rounds, (_scenario, place) => {
       const house = houses[place % houses.length] as string;
       return { name: `alone-${house}`, policy: HOUSES[house]?.(), attacked: false, replay: false };

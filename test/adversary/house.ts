@@ -1,4 +1,5 @@
-import { type Policy, type PolicyRule, policy } from "openrath";
+import { type Policy, policy } from "openrath";
+import type { PolicyRule } from "openrath/policy";
 
 /** The hosts that the people of the house work with. */
 const HOSTS: readonly string[] = ["news.example", "api.example", "wiki.example"];

@@ -2,7 +2,6 @@ import {
   agent,
   type Json,
   type Module,
-  type PolicyRule,
   type Principal,
   type Session,
   scripted,
@@ -10,6 +9,7 @@ import {
   tool,
   workflow,
 } from "openrath";
+import type { PolicyRule } from "openrath/policy";
 import { moduleTool } from "openrath/tool";
 import { perform, performAll } from "../../src/runtime/module-api.js";
 import type { Request } from "../../src/runtime/request/request.js";

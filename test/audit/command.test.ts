@@ -150,7 +150,7 @@ describe("rath report, retention and erase", () => {
     const shown = await rath("erase", "--about", SECRET);
     expect(shown).toMatchObject({ code: 0, stderr: "" });
     expect(shown.stdout).toMatch(
-      /pieces of content can be erased.*holds \d+ of it.*next: the same with --yes/s,
+      /pieces of content can be erased.*holds \d+ of it.*next: to erase it, repeat the command with --yes/s,
     );
     const why = ["--yes", "--why", "request of 3 May, reference 41", "--as", "user:dpo"];
     const refused = await rath("erase", "--about", SECRET, ...why);

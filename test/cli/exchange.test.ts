@@ -37,6 +37,33 @@ describe("in and out", () => {
     expect(await rath("export", "answer", "other", "--format", "atif")).toMatchObject({ code: 2 });
   });
 
+  it("[X9] import --index links what another system recorded, and leaves it where it is", async () => {
+    const file = join(folder, "tools.jsonl");
+    writeFileSync(
+      file,
+      '{"run":"r-1","tool":"refund","at":"2026-01-02T03:04:05Z","said":"canary"}\n{"tool":"lost"}\n',
+    );
+    const fields = "session=run,tool=tool,at=at";
+    const told = await rath("import", file, "--index", "tools", "--fields", fields, "--json");
+    expect(JSON.parse(told.stdout)).toMatchObject({
+      format: "jsonl",
+      name: "existing/tools",
+      added: 1,
+      skipped: 1,
+    });
+    expect((await rath("import", file, "--index", "tools", "--fields", fields)).stdout).toContain("0 new");
+    const log = await rath("log", "existing/tools");
+    expect(log.stdout).toContain("refund");
+    expect(log.stdout).not.toContain("canary");
+    expect(await rath("why", "existing/tools", "--step", "1")).toMatchObject({ code: 0 });
+    for (const wrong of [
+      ["--index", "tools"],
+      ["--index", "tools", "--fields", "session"],
+      ["--index", "tools", "--format", "moon"],
+    ])
+      expect((await rath("import", file, ...wrong)).code).toBeGreaterThan(0);
+  });
+
   it("[X2] import takes lines back to the same ids, and says what was here", async () => {
     const file = join(folder, "again.jsonl");
     await rath("export", "answer", "-o", file);
@@ -247,7 +274,32 @@ describe("looking after it", () => {
     bytes[at] = (bytes[at] as number) ^ 1;
     writeFileSync(file, bytes);
     const found = await commandIn(damaged)("doctor", "--deep");
-    expect(found).toMatchObject({ code: 1, stdout: expect.stringContaining("recover") });
+    expect(found).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("rath doctor --recover OTHER.db"),
+    });
+  });
+
+  it("[D3] doctor --recover saves what is intact, says what is not, and never writes over a file", async () => {
+    const damaged = join(folder, "damaged");
+    const other = join(folder, "rescued.db");
+    const saved = await commandIn(damaged)("doctor", "--recover", other, "--json");
+    expect(saved.code).toBe(3);
+    const { facts, names, findings } = JSON.parse(saved.stdout);
+    expect(facts).toBeGreaterThan(0);
+    expect(findings.length).toBeGreaterThan(0);
+    const rows = JSON.parse((await rath("list", "--all", "--json", "--store", `sqlite:${other}`)).stdout);
+    expect(rows.map(({ name }: { name: string }) => name).sort()).toEqual([...names].sort());
+    const again = await commandIn(damaged)("doctor", "--recover", other);
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringMatching(/hint: .*rath doctor/) });
+    const broken = join(folder, "broken.db");
+    writeFileSync(broken, "no database".repeat(1000));
+    const failed = await rath("list", "--store", `sqlite:${broken}`);
+    expect(failed).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/rath doctor .*--recover OTHER.db/),
+    });
+    expect(failed.stderr).not.toContain("recover(");
   });
 });
 

@@ -1,7 +1,7 @@
 import { exec } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Session } from "openrath";
+import { approve, openRath, Session, workflow } from "openrath";
 import { openStore } from "openrath/store";
 import { beforeAll, describe, expect, it } from "vitest";
 import { groups } from "../../src/cli/commands.js";
@@ -105,6 +105,30 @@ describe("the command line", () => {
     });
   });
 
+  it("[C17] a hint is a command to type, where the library has a call", async () => {
+    const full = join(folder, "full");
+    mkdirSync(full);
+    writeFileSync(join(full, "a.txt"), "");
+    const refused = await rath("files", "answer", "--to", full);
+    expect(refused).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining("rath files answer --to OTHER"),
+    });
+    const store = await openStore(`sqlite:${join(folder, "home", "rath.db")}`);
+    const rathOver = openRath({ store });
+    const module = workflow("w", (session) => approve("sure", {}).forward(session));
+    const session = await rathOver.run(module, rathOver.start("go", { by: "user:ada" }), { name: "ask-1" });
+    await rathOver.close();
+    await store.close();
+    expect(session.fact.type).toBe("run-suspend");
+    const other = await rath("withdraw", "ask-1", "--by", "user:bob");
+    expect(other.stderr).toContain("rath reject ask-1");
+    expect((await rath("approve", "ask-1", "--by", "user:ada")).code).toBe(0);
+    const again = await rath("approve", "ask-1", "--by", "user:ada");
+    expect(again.stderr).toContain("rath resume ask-1");
+    for (const { stderr } of [refused, other, again]) expect(stderr).not.toMatch(/hint:.*\w\(/);
+  });
+
   it("[C4] without a terminal there is no control sequence and no progress; NO_COLOR wins", async () => {
     for (const words of [
       ["list"],
@@ -195,6 +219,9 @@ describe("the command line", () => {
     const { RATH_HOME: _, ...env } = surroundings;
     const found = await spawned(["list", "--json"], { cwd: project, env });
     expect(JSON.parse(found.stdout).map(({ name }: { name: string }) => name)).toContain("answer");
+    const RATH_HOME = join(folder, "made", "here");
+    await spawned(["import", join(folder, "none.jsonl")], { cwd: project, env: { ...env, RATH_HOME } });
+    expect(readFileSync(join(RATH_HOME, ".gitignore"), "utf8")).toBe("*\n");
   });
 
   it("[C11] [C12] commands that only read make no store, and finding nothing is not a success", async () => {
@@ -207,6 +234,12 @@ describe("the command line", () => {
     const missing = await here("verify");
     expect(missing).toMatchObject({ code: 3 });
     expect(missing.stdout).toContain(`sqlite:${join(home, "rath.db")}`);
+    expect((await here("list", "--store", "sqlite:typo.db")).stdout).toContain(
+      "There is no store at sqlite:typo.db",
+    );
+    expect((await here("verify", "nosuch.jsonl")).stderr).toContain(
+      "Cannot read nosuch.jsonl: there is no such file",
+    );
     expect(existsSync(home)).toBe(false);
     mkdirSync(home);
     await (await openStore(`sqlite:${join(home, "rath.db")}`)).close();

@@ -92,6 +92,7 @@ describe("log, list and show", () => {
     expect(await told("--by", "user:bo")).toEqual(["second"]);
     expect(await told("--by", "user:b")).toEqual([]);
     expect(await told("--type", "message-say", "-n", "1")).toEqual(["third"]);
+    expect(await told("--type", "note,message-say", "-n", "1")).toEqual(["third"]);
     for (const wrong of ["soon", "2026-05", "01/02/2026", ""])
       expect(await rath("log", "dated", "--since", wrong), wrong).toMatchObject({ code: 2 });
     const { stdout } = await rath("log", "answer@small", "-p");
@@ -159,7 +160,7 @@ describe("grep", () => {
     });
     await store.close();
     expect(await found("harrow road")).toEqual([]);
-    expect((await rath("grep", "Harrow")).stdout).toContain("Nothing says");
+    expect((await rath("grep", "Harrow")).stdout).toContain("was not found");
     expect((await found("REFUND ORDER")).map(([, line]) => line)).toEqual(["Please refund order 130."]);
     expect(await found("zoë", "paid")).toEqual([
       ["paid", "Thank you, Zoë"],

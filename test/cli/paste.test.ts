@@ -118,6 +118,9 @@ describe("commands that are printed", { timeout: 120_000 }, () => {
   it("[C14] without --store none is added", async () => {
     const { stdout } = await commandIn(folder)("log", "answer");
     expect(stdout).toMatch(/: (npx )?rath log answer --all\n/);
+    const { error } = JSON.parse((await commandIn(folder)("log", "answr", "--json")).stdout);
+    expect(error.hint).toMatch(/: (npx )?rath list$/);
+    expect(error.message).toContain(error.hint);
     const listed = await commandIn(folder, { RATH_STORE: store })("list");
     expect(listed.stdout).not.toContain("--store");
   });

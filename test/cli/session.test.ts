@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Session } from "openrath";
+import { agent, openRath, Session, scripted, tool, workflow } from "openrath";
 import { memory } from "openrath/memory";
 import { openStore, type Store } from "openrath/store";
 import { beforeAll, describe, expect, it } from "vitest";
@@ -45,6 +45,53 @@ describe("finding sessions", () => {
 });
 
 describe("list, show, log", () => {
+  it("[S16] a run that a limit stopped says so", async () => {
+    const apart = join(folder, "stopped");
+    mkdirSync(join(apart, "home"), { recursive: true });
+    const store = await openStore(`sqlite:${join(apart, "home", "rath.db")}`);
+    const host = openRath({ store });
+    const look = tool({
+      name: "look",
+      description: "Looks.",
+      input: { type: "object" },
+      effect: "read",
+      run: () => "x",
+    });
+    const eager = agent({
+      name: "eager",
+      model: scripted(() => ({ tool: "look", input: {} })),
+      tools: [look],
+      maxSteps: 2,
+    });
+    const careful = workflow("careful", { eager }, async (session, parts) =>
+      (await parts.eager.forward(session)).say("That is enough.", { role: "assistant" }),
+    );
+    await host.run(eager, host.start("go"), { name: "direct" });
+    await host.run(
+      workflow("outer", { eager }, (session, parts) => parts.eager.forward(session)),
+      host.start("go"),
+      {
+        name: "inner",
+      },
+    );
+    await host.run(careful, host.start("go"), { name: "went-on" });
+    await host.close();
+    await store.close();
+    const there = commandIn(apart);
+    const stopped = { status: "finished", stopped: { limit: "steps", allowed: 2, spent: 2 } };
+    for (const name of ["direct", "inner"]) {
+      expect(json(await there("show", name, "--json"))).toMatchObject(stopped);
+      expect((await there("show", name)).stdout).toContain("a budget is spent: 2 of 2 steps");
+    }
+    expect(json(await there("show", "went-on", "--json"))).not.toHaveProperty("stopped");
+    const rows = json(await there("list", "--status", "stopped", "--json"));
+    expect(rows.map(({ name }: { name: string }) => name).sort()).toEqual(["direct", "inner"]);
+    expect(rows[0]).toMatchObject(stopped);
+    const { stdout } = await there("list");
+    expect(stdout).toMatch(/stopped\s+\w{12}\s+direct.*limit of steps/);
+    expect(stdout).toMatch(/finished\s+\w{12}\s+went-on/);
+  });
+
   it("[S2] list has names, ids and statuses, newest first, without the runtime's own", async () => {
     const store = await openStore(url);
     await store.save(Session.start("old", { at: "2020-01-01T00:00:00.000Z" }), { name: "old" });

@@ -1,4 +1,4 @@
-import { agent, openRath, type Session, scripted, tool, workflow } from "openrath";
+import { agent, approve, openRath, type Session, scripted, tool, workflow } from "openrath";
 import { describe, expect, it } from "vitest";
 
 const look = tool({
@@ -24,6 +24,33 @@ async function read(stream: Stream): Promise<Event[]> {
   return events;
 }
 
+/** Where modules and model calls begin and end. */
+const BOUNDS: ReadonlySet<Event["type"]> = new Set([
+  "module-start",
+  "module-end",
+  "model-call",
+  "model-reply",
+]);
+
+/** What an observer of a team hears: each event in a few words. */
+function listen(rath: Rath) {
+  const heard: string[] = [];
+  const tell = (...words: readonly unknown[]) => void heard.push(words.join(" "));
+  const stop = rath.observe({
+    "module-start": ({ module }, run) => tell(run, "starts", module),
+    "module-end": ({ module, error }) => tell("ends", module, ...(error ? [error.message] : [])),
+    "model-call": ({ module, model }) => tell(module, "asks", model),
+    "model-reply": ({ module, text, finish, usage }) =>
+      tell(module, "hears", text, finish, (usage?.output ?? 0) > 0),
+    "tool-call": ({ module, tool: name }) => tell(module, "calls", name),
+    "tool-result": ({ tool: name }) => tell(name, "returns"),
+    route: ({ module, chosen }) => tell(module, "chooses", chosen),
+    suspended: ({ pending }) => tell("waits for", pending.at(-1)?.type),
+    end: ({ status }, run) => tell(run, status),
+  });
+  return { heard, stop };
+}
+
 describe("streams", () => {
   it("[ST1] [ST4] tell a run in causal order, every fact once", async () => {
     const rath = opened();
@@ -43,7 +70,7 @@ describe("streams", () => {
       if ("call" in event) expect(told.has(event.call)).toBe(true);
       if (event.type === "tool-call" || event.type === "tool-result") expect(told.has(event.id)).toBe(true);
     }
-    const words = events.map((event) => event.type).filter((type) => type !== "fact");
+    const words = events.map((event) => event.type).filter((type) => type !== "fact" && !BOUNDS.has(type));
     expect(words.filter((type, place) => words[place - 1] !== type)).toEqual([
       "tool-input",
       "tool-call",
@@ -86,8 +113,8 @@ describe("streams", () => {
     });
     const stream = rath.stream(endless, rath.start("Go."), { name: "left" });
     for await (const event of stream) if (event.type === "tool-result") break;
-    await expect(stream.result).rejects.toThrow();
     const session = await rath.load("left");
+    await expect(stream.result).rejects.toThrow();
     expect(session.fact).toMatchObject({ type: "run-end", error: { code: "cancelled" } });
     expect(calls).toBeLessThan(5);
     await rath.close();
@@ -210,6 +237,93 @@ describe("streams", () => {
       event.type === "text" ? [event.text] : event.type === "retry" ? ["(void)"] : [],
     );
     expect(words.join("")).toBe("Half of(void)All of it.");
+    await rath.close();
+  });
+
+  it("[ST11] [ST12] tell where modules, model calls and tools begin and end", async () => {
+    const rath = opened();
+    const { heard, stop } = listen(rath);
+    const lead = agent({
+      name: "lead",
+      model: scripted({ tool: "look", input: {} }, { tool: "transfer_to_clerk", input: {} }),
+      tools: [look],
+      handoffs: [agent({ name: "clerk", model: scripted("Twelve.") })],
+    });
+    const team = workflow("team", { lead }, (session, parts) => parts.lead.forward(session));
+    rath.observe({
+      "model-call": () => {
+        throw new Error("an observer's own fault");
+      },
+      end: () => Promise.reject(new Error("another")),
+    });
+    const session = await rath.run(team, rath.start("How many?"), { name: "count" });
+    expect(session.text).toBe("Twelve.");
+    expect(heard).toEqual([
+      "count starts team",
+      "count starts lead",
+      "lead asks scripted",
+      "lead hears  tool-calls true",
+      "lead calls look",
+      "look returns",
+      "lead asks scripted",
+      "lead hears  tool-calls true",
+      "lead calls transfer_to_clerk",
+      "transfer_to_clerk returns",
+      "lead chooses clerk",
+      "count starts clerk",
+      "clerk asks scripted",
+      "clerk hears Twelve. stop true",
+      "ends clerk",
+      "ends lead",
+      "ends team",
+      "count finished",
+    ]);
+    const told = (await read(rath.stream(team, rath.start("How many?")))).filter(({ type }) =>
+      BOUNDS.has(type),
+    );
+    expect(told).toHaveLength(12);
+    stop();
+    heard.length = 0;
+    await rath.run(clerk, rath.start("Again?"));
+    expect(heard).toEqual([]);
+    // Watching leaves no trace in the record.
+    expect((await rath.replay("count", team, { mode: "verify" })).id).toBe(session.id);
+    await rath.close();
+  });
+
+  it("[ST12] tell of runs that fail and that wait, and refuse an event that does not exist", async () => {
+    const rath = opened();
+    const { heard } = listen(rath);
+    const broken = workflow("broken", async () => {
+      throw new Error("no more");
+    });
+    const outer = workflow("outer", { broken }, (session) => broken.forward(session));
+    await rath.run(outer, rath.start("Go."), { name: "b" }).catch(() => {});
+    expect(heard).toEqual([
+      "b starts outer",
+      "b starts broken",
+      "ends broken no more",
+      "ends outer no more",
+      "b failed",
+    ]);
+    heard.length = 0;
+    await rath.run(approve("ok", {}), rath.start("Go."), { name: "w" });
+    await rath.approve("w", { by: "user:ada" });
+    await rath.resume("w", approve("ok", {}));
+    expect(heard).toEqual(["w starts ok", "waits for approval-ask", "ends ok", "w finished"]);
+    const down = agent({
+      name: "down",
+      model: scripted(() => {
+        throw new Error("503");
+      }),
+      retry: { attempts: 1 },
+    });
+    const errors: string[] = [];
+    rath.observe({ "model-reply": ({ error }) => void errors.push(error?.message ?? "none") });
+    await rath.run(down, rath.start("Go.")).catch(() => {});
+    expect(errors).toEqual(["503"]);
+    for (const wrong of [undefined, null, 5, "end", { ends: () => {} }, { end: "x" }])
+      expect(() => rath.observe(wrong as never)).toThrow(/Cannot observe a runtime/);
     await rath.close();
   });
 

@@ -152,13 +152,18 @@ describe("npm create openrath", () => {
         server.stdout.setEncoding("utf8").once("data", (text: string) => resolve(text.trim()));
         server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
       });
-      const post = async (text: string): Promise<string> =>
-        (await fetch(`${url}/chat/ada`, { method: "POST", body: text })).text();
+      let sent = 0;
+      const post = async (text: string): Promise<string> => {
+        const messages = [{ id: `m-${++sent}`, role: "user", parts: [{ type: "text", text }] }];
+        const headers = { "content-type": "application/json" };
+        const body = JSON.stringify({ id: "ada", messages });
+        return (await fetch(`${url}/api/chat`, { method: "POST", headers, body })).text();
+      };
 
       expect(await (await fetch(url)).text()).toContain("<title>chat-server</title>");
-      expect((await fetch(`${url}/chat/../secret`)).status).toBe(404);
-      expect(await post("Please pay back 20.")).toContain('data: {"text":');
-      expect(await post("Please pay back 130.")).toContain('data: {"waits":"chat-ada"}');
+      expect((await fetch(`${url}/api/chat/../secret`)).status).toBe(404);
+      expect(await post("Please pay back 20.")).toContain('data: {"type":"text-delta"');
+      expect(await post("Please pay back 130.")).toContain('data: {"type":"data-awaited"');
 
       const rath = join(root, "dist", "cli", "rath.js");
       const approved = await call(
@@ -167,8 +172,9 @@ describe("npm create openrath", () => {
         home,
       );
       expect(approved).toMatchObject({ code: 0 });
-      const answer = (await post("")).matchAll(/"text":"(.*?)"/g);
-      expect([...answer].map(([, text]) => text).join("")).toContain("Anything else?");
+      const answer = await (await fetch(`${url}/api/chat/ada/stream`)).text();
+      const texts = [...answer.matchAll(/"delta":"(.*?)"/g)].map(([, text]) => text);
+      expect(texts.join("")).toContain("Anything else?");
       const shown = await call(process.execPath, [rath, "log", "chat-ada", "--all"], home);
       expect(shown.stdout).toContain("130 paid back");
     } finally {

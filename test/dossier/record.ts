@@ -1,5 +1,6 @@
-import { type FactInput, type Json, Session } from "openrath";
+import { type Json, Session } from "openrath";
 import { Trees } from "openrath/sandbox";
+import type { FactInput } from "openrath/session";
 import { digestOf } from "openrath/session";
 import type { Store } from "openrath/store";
 import { canonical } from "../../src/session/json.js";

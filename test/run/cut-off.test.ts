@@ -52,13 +52,16 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
     expect(resumed).toMatchObject({ code: 4, stdout: expect.stringContaining("--settle done") });
   });
 
-  it("[X10] goes on after kill -9, by the program that the record names, with nothing done twice", async (context) => {
+  it("[X10] [X32] goes on after kill -9, by the program that the record names, with nothing done twice", async (context) => {
     const bench = benchOf(context);
     const child = bench.start({ WAIT: "ignore" }, "run", "slow.mjs", "--input", "a", "--name", "killed");
     const ended = heard(child);
     await logged(bench, "wait");
     child.kill("SIGKILL");
     expect((await ended).signal).toBe("SIGKILL");
+    expect((await bench.rath("show", "killed")).stdout).toMatch(
+      /was cut off[\s\S]*next: npx rath resume killed\n/,
+    );
     expect((await bench.rath("resume", "killed")).stdout).toContain("all done");
     expect(log(bench)).toEqual(["first", "wait", "wait"]);
     const file = join(bench.folder, "slow.mjs");
@@ -69,7 +72,7 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
     });
     expect(await bench.rath("replay", "killed", "--with", "slow.mjs")).toMatchObject({
       code: 0,
-      stderr: expect.stringContaining("is another program than the one that was recorded"),
+      stderr: expect.stringContaining("differs from the recorded program"),
     });
     unlinkSync(file);
     expect(await bench.rath("replay", "killed")).toMatchObject({
@@ -114,7 +117,7 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
       const resumed = await bench.rath("resume", "deploy");
       expect(resumed).toMatchObject({
         code: 4,
-        stdout: expect.stringMatching(/what became of deploy[\s\S]*--settle again/),
+        stdout: expect.stringMatching(/the outcome of deploy[\s\S]*--settle again/),
       });
       const settled = await bench.rath("answer", "deploy", "--settle", decision, ...more);
       expect(settled).toMatchObject({ code: 0, stdout: expect.stringContaining(said) });
@@ -123,7 +126,7 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
     },
   );
 
-  it("[X8] a run that fails says what to type, and a retry repeats nothing that was finished", async (context) => {
+  it("[X8] [X32] a run that fails says what to type, and a retry repeats nothing that was finished", async (context) => {
     const bench = benchOf(context);
     const failed = await bench.rath("run", "slow.mjs#fails", "--input", "a", "--name", "order");
     expect(failed).toMatchObject({
@@ -132,6 +135,8 @@ describe.concurrent("a run that was cut off", { timeout: 180_000 }, () => {
     });
     expect(failed.stderr).not.toMatch(/^\s+at /m);
     expect((await bench.rath("resume", "order")).code).toBe(1);
+    const shown = (await bench.rath("show", "order")).stdout;
+    expect(shown).toMatch(/because .*service is down[\s\S]*next: npx rath resume order --retry\n/);
     const again = await bench.with({ HEALTHY: "1" }, "resume", "order", "--retry", "--name", "order-2");
     expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining("finished order-2") });
     expect(log(bench)).toEqual(["first"]);

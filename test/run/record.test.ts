@@ -30,6 +30,31 @@ describe.concurrent("what a record says of its program", { timeout: 180_000 }, (
     expect(await bench.json("replay", "q")).toMatchObject({ same: true, ...program });
   });
 
+  it("[X33] a file that runs by itself is not run to replay it, and the record is intact", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "poem.mjs", "--input", "Write.", "--name", "own");
+    const before = await bench.json("log", "own", "--all");
+    const program = `import { appendFileSync } from "node:fs";
+import { openRath } from "openrath";
+import poem from "./poem.mjs";
+const rath = openRath({ store: "sqlite:" + process.env.RATH_HOME + "/rath.db" });
+await rath.turn(poem, "own", "Write.");
+appendFileSync("log.txt", "it ran");
+export default poem;`;
+    writeFileSync(join(bench.folder, "self.mjs"), program);
+    const replayed = await bench.rath("replay", "own", "--with", "self.mjs");
+    expect(replayed).toMatchObject({ code: 1, stderr: expect.stringContaining("export default clerk") });
+    const verified = await bench.rath("verify", "own", "--with", "self.mjs");
+    expect(verified.stdout).toMatch(/^intact[\s\S]*could not be replayed: [\s\S]*export default clerk/);
+    expect(verified.code).toBe(3);
+    expect(await bench.json("verify", "own", "--with", "self.mjs")).toMatchObject({
+      intact: true,
+      unreplayed: { code: "program-refused" },
+    });
+    expect(await bench.json("log", "own", "--all")).toEqual(before);
+    expect(existsSync(join(bench.folder, "log.txt"))).toBe(false);
+  });
+
   it("[X17] after an erasure a replay says what was erased, and the record is intact", async (context) => {
     const bench = benchOf(context);
     await erased(bench, "poem.mjs", "p");
@@ -86,7 +111,7 @@ describe.concurrent("what a record says of its program", { timeout: 180_000 }, (
     for (const command of ["resume", "replay"]) {
       expect(await bench.rath(command, "relative")).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/in which folder[\s\S]*--with FILE/),
+        stderr: expect.stringMatching(/does not name its folder[\s\S]*--with FILE/),
       });
       expect(await bench.rath(command, "changed")).toMatchObject({
         code: 1,
@@ -95,7 +120,7 @@ describe.concurrent("what a record says of its program", { timeout: 180_000 }, (
     }
     expect(isLoaded()).toBe(false);
     const named = await bench.rath("replay", "changed", "--with", "trap.mjs");
-    expect(named.stderr).toContain("is another program than the one that was recorded");
+    expect(named.stderr).toContain("differs from the recorded program");
     expect(isLoaded()).toBe(true);
   });
 

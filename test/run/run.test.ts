@@ -71,7 +71,7 @@ describe.concurrent("rath run", { timeout: 180_000 }, () => {
   });
 
   it.each([
-    ["store.mjs", /where sessions are kept/],
+    ["store.mjs", /the command chooses the store/],
     ["misspelt.mjs", /secretes[\s\S]*secrets/],
     ["misplaced.mjs", /sandbx/],
   ])("[X2] %s says something that is refused, and nothing is begun", async (file, problem) => {
@@ -234,6 +234,8 @@ describe.concurrent("rath run", { timeout: 180_000 }, () => {
     [["run", "poem.mjs", "--budget", "stepps=3"]],
     [["run", "poem.mjs", "--budget", "steps="]],
     [["run", "poem.mjs", "--by", "ada"]],
+    [["run", "poem.mjs", "--name", "poem~1"]],
+    [["run", "poem.mjs", "--name", "poem@small"]],
     [["approve", "poem-1", "--edit", "{"]],
     [["approve", "poem-1", "--id", ""]],
     [["answer", "poem-1"]],

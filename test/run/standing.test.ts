@@ -27,8 +27,8 @@ describe.concurrent("standing approvals on the command line", { timeout: 180_000
     const [given] = await bench.json<Given[]>("approvals", "one");
     expect(given).toMatchObject({ by: "user:ada", session: "one", what: "refund", always: "arguments" });
     const { stdout } = await bench.rath("approvals", "one");
-    const command = /rath approvals one --revoke [0-9a-f]{12}/.exec(stdout)?.[0] ?? "";
-    expect((await bench.typed(`${command} --by user:eve --why enough`)).code).toBe(0);
+    const command = /(npx )?rath approvals one .*--revoke [0-9a-f]{12} --by user:ada/.exec(stdout)?.[0] ?? "";
+    expect((await bench.typed(`${command.replace("user:ada", "user:eve")} --why enough`)).code).toBe(0);
     expect(await bench.json<Given[]>("approvals")).toMatchObject([
       { revoked: { by: "user:eve", why: "enough" } },
     ]);

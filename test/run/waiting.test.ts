@@ -1,10 +1,17 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { execFile } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { approve, openRath } from "openrath";
 import { describe, expect, it } from "vitest";
 import { waitingOf, waitingText } from "../../src/cli/awaited.js";
 import type { Shell } from "../../src/cli/shell.js";
+import { ensureBuilt } from "../../src/store/testing/worker.js";
 import { shownNext } from "../demo/command.js";
 import { benchOf } from "./bench.js";
+
+const root = new URL("../../", import.meta.url);
 
 type Waiting = {
   readonly id: string;
@@ -92,7 +99,7 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
     const told = (note: string): string => {
       const shown = { tool: "pay", input: { note, to: "eve@evil.example" } };
       const one = { id: "a".repeat(64), type: "approval-ask", what: "pay", shown, answered: false } as const;
-      return waitingOf("bill", [one])
+      return waitingOf("bill", [one], "rath resume bill", "user:ada")
         .map((waiting) => waitingText(shell, waiting))
         .join();
     };
@@ -101,17 +108,98 @@ describe.concurrent("a run that waits", { timeout: 180_000 }, () => {
     expect(told("n".repeat(9_000))).toContain("cut      it is longer; all of it: rath pending bill --json");
   });
 
+  it("[X29] an answered run waits for a resume, by a command that works", async (context) => {
+    const bench = benchOf(context);
+    await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "raise");
+    expect((await bench.rath("list")).stdout).toMatch(/waiting\s+\w{12}\s+raise/);
+    const agreed = await bench.rath("approve", "raise", "--by", "user:boss");
+    expect(agreed.stdout).toMatch(/next: (npx )?rath resume raise/);
+    expect(agreed.stdout).not.toContain("--with FILE");
+    expect(await bench.json<object[]>("list")).toMatchObject([{ status: "waiting", answered: true }]);
+    const listed = (await bench.rath("list")).stdout;
+    expect(listed).toMatch(/answered\s+\w{12}\s+raise/);
+    expect(listed).toMatch(/rath resume raise .*# its answer is there/);
+    expect(await bench.json<object[]>("list", "--status", "answered")).toHaveLength(1);
+    expect(await bench.json<object[]>("list", "--status", "unended")).toHaveLength(0);
+    expect(await bench.json("show", "raise")).toMatchObject({ status: "waiting", answered: true });
+    const shown = (await bench.rath("show", "raise")).stdout;
+    expect(shown).toContain("it is answered, and goes on when it is resumed");
+    expect(shown).toContain("(answered)");
+    expect((await bench.rath("resume", "raise")).code).toBe(0);
+  });
+
+  it("[X31] of a program that node started, every command works as it is shown", async (context) => {
+    await ensureBuilt();
+    const bench = benchOf(context);
+    mkdirSync(join(bench.folder, "node_modules"));
+    symlinkSync(fileURLToPath(root), join(bench.folder, "node_modules", "openrath"), "dir");
+    mkdirSync(join(bench.folder, "my src"));
+    const file = join(bench.folder, "my src", "own.mjs");
+    writeFileSync(
+      file,
+      `import { approve, openRath, statusOf } from "openrath";
+      const rath = openRath();
+      const session = await rath.turn(approve("own", { amount: 5 }, { from: "user:boss" }), "own", "Go.", { once: true });
+      console.log(statusOf(session));
+      await rath.close();`,
+    );
+    const run = (path: string) =>
+      promisify(execFile)(process.execPath, [path], { cwd: bench.folder, env: bench.environment({}) });
+    expect((await run(file)).stdout).toBe("waiting\n");
+    const shown = (await bench.rath("pending", "own")).stdout;
+    const [approval = ""] = /rath approve own .*/.exec(shown) ?? [];
+    expect(approval).toContain("--by user:boss");
+    const again = "node 'my src/own.mjs'   # starts its program again";
+    const agreed = await bench.typed(approval);
+    expect(agreed).toMatchObject({ code: 0, stdout: expect.stringContaining(`next: ${again}`) });
+    for (const words of [["list"], ["show", "own"], ["pending", "own"]])
+      expect((await bench.rath(...words)).stdout).toContain(again.slice(0, 21));
+    expect((await bench.rath("resume", "own")).stderr).toContain(`hint: ${again}`);
+    const [, path = ""] = /^node '(.*)'/.exec(again) ?? [];
+    expect((await run(path)).stdout).toBe("finished\n");
+    // To start it once more would begin something new: what is over is said to be, and replayed with its file.
+    expect(await bench.rath("resume", "own")).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(/^finished own/),
+    });
+    expect((await bench.rath("replay", "own")).stderr).toContain(
+      "hint: npx rath replay own --with 'my src/own.mjs'",
+    );
+    // One that cannot be started again is not shown.
+    rmSync(file);
+    await bench.rath("fork", "own", "--name", "copy");
+    expect((await bench.rath("doctor")).stdout).not.toContain("own.mjs");
+  });
+
+  it("[X30] of a program that was started by itself, the file is to be named", async (context) => {
+    const bench = benchOf(context);
+    mkdirSync(bench.home, { recursive: true });
+    const rath = openRath({ store: `sqlite:${join(bench.home, "rath.db")}` });
+    await rath.run(approve("own", { amount: 5 }), rath.start("Go."), { name: "own" });
+    await rath.close();
+    const agreed = await bench.rath("approve", "own", "--by", "user:boss");
+    const command = "rath resume own --with FILE   # or start its program again";
+    for (const words of [["list"], ["show", "own"], ["pending", "own"]])
+      expect((await bench.rath(...words)).stdout).toContain(command.slice(0, 27));
+    expect(agreed.stdout).toContain(command);
+    writeFileSync(
+      join(bench.folder, "own.mjs"),
+      'import { approve } from "openrath"; export default approve("own", { amount: 5 });',
+    );
+    expect((await bench.rath("resume", "own", "--with", "own.mjs")).code).toBe(0);
+  });
+
   it("[X24] an approval is taken back by the command that pending shows", async (context) => {
     const bench = benchOf(context);
     await bench.rath("run", "claim.mjs#boss", "--input", "b", "--name", "raise");
     expect((await bench.rath("approve", "raise", "--by", "user:boss")).code).toBe(0);
     const [answered] = await bench.json<Waiting[]>("pending", "raise");
-    const command = answered?.commands.find((one) => one.startsWith("rath revoke raise --id ")) ?? "";
+    const command = answered?.commands.find((one) => one.startsWith("npx rath revoke raise --id ")) ?? "";
     expect(await bench.typed(command)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining("no unused"),
     });
-    const given = command.split(" ").slice(1, 5);
+    const given = command.split(" ").slice(2, 6);
     expect((await bench.rath(...given, "--by", "user:boss", "--why", "wrong account")).code).toBe(0);
     await bench.rath("resume", "raise");
     const gives = (await bench.json<{ fact: { type: string; decision?: string } }[]>("log", "raise"))

@@ -16,7 +16,7 @@ import {
   tool,
   workflow,
 } from "openrath";
-import { type Sandbox, SandboxLostError, virtualSandbox, whoChanged } from "openrath/sandbox";
+import { dockerSandbox, type Sandbox, SandboxLostError, virtualSandbox, whoChanged } from "openrath/sandbox";
 import type { FactType } from "openrath/session";
 import { moduleTool, sandboxTools } from "openrath/tool";
 import { suspendSandbox } from "openrath/workflow";
@@ -607,6 +607,36 @@ describe("a placed session", () => {
     await rath.run(flow("one"), start(), { name: "read" });
     const session = await rath.replay("read", flow("two"), { mode: "what-if" });
     expect(factsOf(session, "step-result").at(-1)?.value).toEqual({ code: 0, out: "two\n" });
+  });
+
+  it("[P25] stops where the sandbox is not available, and goes on where it is", async () => {
+    const store = await rath.store();
+    let replies = 0;
+    const coder = agent({
+      name: "coder",
+      model: scripted(() => {
+        replies += 1;
+        return { tool: "write", input: { path: "a.txt", text: "42" } };
+      }, "Done."),
+      tools: sandboxTools(),
+    });
+    const without = openRath({
+      store,
+      sandboxes: { box: dockerSandbox({ socket: join(folder, "none.sock") }) },
+    });
+    const session = without.start("Write it.").to("box");
+    await expect(without.run(coder, session, { name: "w" })).rejects.toMatchObject({
+      code: "sandbox-unavailable",
+      data: { provider: "docker" },
+    });
+    await without.close();
+    const here = openRath({ store, sandboxes: { box: virtualSandbox() } });
+    const done = await here.resume("w", coder);
+    expect(done.text).toBe("Done.");
+    expect(replies).toBe(1);
+    expect(factsOf(done, "tool-failure")).toEqual([]);
+    expect(await (await here.filesAt(done)).text("a.txt")).toBe("42");
+    await here.close();
   });
 
   it("[P21] does not call a success what could not be kept", async () => {

@@ -25,7 +25,7 @@ const context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? "{}");
  * Connects, and lets an agent make calls. What a server asks meanwhile is answered with the form as it is.
  *
  * @param {readonly Call[] | ((server: import("openrath/mcp").McpServer) => Promise<readonly Call[]>)} calls
- * @param {import("openrath/mcp").McpOptions} [options]
+ * @param {Parameters<typeof mcp>[1]} [options]
  * @param {{ url?: string, auth?: import("../../../src/connect/mcp/http.js").Authorization }} [way]
  */
 async function use(calls, options = {}, { url = address, auth } = {}) {
@@ -46,7 +46,7 @@ async function use(calls, options = {}, { url = address, auth } = {}) {
 /**
  * @param {string} url
  * @param {import("../../../src/connect/mcp/http.js").Authorization | undefined} auth
- * @param {import("openrath/mcp").McpOptions} options
+ * @param {Parameters<typeof mcp>[1]} options
  * @param {(server: import("openrath/mcp").McpServer, rath: import("openrath").Rath) => Promise<void>} act
  */
 async function using(url, auth, options, act) {

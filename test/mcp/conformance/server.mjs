@@ -148,8 +148,54 @@ const renewing = (/** @type {string} */ name, /** @type {() => Promise<void>} */
     },
   });
 
+/** Calls that are tasks for clients that know tasks. */
+const jobs = [
+  tool({
+    name: "slow_compute",
+    description: "Takes its time.",
+    input: form({ seconds: { type: "number" }, label: { type: "string" } }),
+    effect: "read",
+    run: ({ seconds = 0 }, { signal }) =>
+      new Promise((resolve, reject) => {
+        const timer = setTimeout(() => resolve(`It took ${seconds} seconds.`), Number(seconds) * 1_000);
+        signal.addEventListener("abort", () => {
+          clearTimeout(timer);
+          reject(signal.reason);
+        });
+      }),
+  }),
+  tool({
+    name: "failing_job",
+    description: "Fails.",
+    input: NOTHING,
+    effect: "pure",
+    run: () => {
+      throw new Error("It does not work.");
+    },
+  }),
+  // The client of the suite has no roots, which is an error of the protocol.
+  asking("protocol_error_job", NOTHING, () => clientRoots("client_roots")),
+  asking("confirm_delete", NOTHING, () =>
+    clientForm("confirm_delete", "Delete it?", form({ confirm: { type: "boolean" } }, ["confirm"])),
+  ),
+  moduleTool(parallel("both", { one: person("one"), two: person("two") }), {
+    name: "multi_input",
+    description: "Asks two things.",
+    input: NOTHING,
+    say: JSON.stringify,
+  }),
+];
+
 /** @type {import("../../../src/connect/mcp/instance.js").Offer["tools"]} */
 const tools = [
+  ...jobs,
+  tool({
+    name: "greet",
+    description: "Greets.",
+    input: form({ name: { type: "string" } }),
+    effect: "pure",
+    run: ({ name }) => `Hello, ${name}!`,
+  }),
   plain("test_simple_text", "These are words."),
   plain("test_image_content", content([image])),
   plain("test_audio_content", content([{ type: "file", media: "audio/wav", data: SOUND }])),
@@ -265,6 +311,7 @@ const server = mcpServer({
   name: "conformance",
   // Anybody on this machine: the suite says nothing of who it is.
   open: true,
+  tasks: jobs.map(({ name }) => name),
   tools,
   prompts,
   resources: {

@@ -1,0 +1,186 @@
+import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Session } from "openrath";
+import { openStore, type Store } from "openrath/store";
+import type { Page } from "playwright-core";
+import { afterEach, describe, expect, it } from "vitest";
+import { mark, PAYLOADS, payload } from "../dossier/payloads.js";
+import { recordOf, WAYS } from "../dossier/record.js";
+import { expectNothingWrong, sees, untried, Visitor } from "./browser.js";
+import { type Studio, startStudio } from "./started.js";
+
+/** Hostile texts: a sample, or as many as the environment says. */
+const COUNT = Math.min(PAYLOADS, Number(process.env.OPENRATH_STUDIO_PAYLOADS ?? 100));
+const BATCH = 100;
+const MANY = 50_000_000;
+
+describe.skipIf(untried !== undefined)(
+  `the studio in trouble${untried === undefined ? "" : ` (${untried})`}`,
+  () => {
+    const ends: (() => Promise<unknown>)[] = [];
+    afterEach(async () => {
+      for (const end of ends.splice(0).reverse()) await end();
+    });
+
+    /** A folder with a store that `fill` writes, the studio over it, and a page that is signed in. */
+    async function opened(fill: (store: Store) => Promise<unknown>): Promise<{
+      readonly folder: string;
+      readonly studio: Studio;
+      readonly visitor: Visitor;
+      readonly page: Page;
+      readonly store: Store;
+    }> {
+      const folder = mkdtempSync(join(tmpdir(), "rath-studio-"));
+      ends.push(async () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+      const store = await openStore(`sqlite:${join(folder, "rath.db")}`);
+      ends.push(() => store.close());
+      await fill(store);
+      const [studio, visitor] = await Promise.all([startStudio(folder), Visitor.open()]);
+      ends.push(
+        () => studio.stop(),
+        () => visitor.close(),
+      );
+      const page = await visitor.page(studio.origin);
+      await page.addInitScript(
+        "window.__ran = []; window.ran = (number) => void window.__ran.push(String(number));",
+      );
+      await page.goto(studio.link);
+      await page.getByText("● live").waitFor();
+      return { folder, studio, visitor, page, store };
+    }
+
+    it("[ST9] hostile words in every field are shown as text, and nothing of them runs or loads", {
+      timeout: 1_800_000,
+    }, async () => {
+      const names: string[] = [];
+      const { studio, visitor, page } = await opened(async (store) => {
+        for (let from = 0; from < COUNT; from += BATCH) {
+          const numbers = Array.from({ length: Math.min(BATCH, COUNT - from) }, (_, place) => from + place);
+          const words = numbers.map((number) => payload(number, { address: "http://127.0.0.1:9" }));
+          const ways = Object.values(WAYS);
+          const turned = ways.map(
+            (_, place) => ways[(place + from / BATCH) % ways.length] as (typeof ways)[number],
+          );
+          names.push(`hostile ${from} <img src=x onerror=ran(${from})>`);
+          await store.save(await recordOf(store, words, turned), { name: names.at(-1) as string });
+        }
+      });
+      for (const [at, name] of names.entries()) {
+        for (const view of ["graph?z=fact", "turns", "timeline", "files", "evidence?tab=words"]) {
+          await page.goto(`${studio.origin}/s/${encodeURIComponent(name)}/${view}`);
+          await sees(page, name);
+          await page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true");
+        }
+        await page.goto(`${studio.origin}/s/${encodeURIComponent(name)}/graph?z=fact`);
+        await sees(page, mark(at * BATCH));
+        expect(
+          await page.evaluate(
+            "document.querySelectorAll('script:not([src]), iframe, object, embed, img, svg script').length",
+          ),
+        ).toBe(0);
+        expect(await page.evaluate("window.__ran")).toEqual([]);
+      }
+      await page.goto(studio.origin);
+      await sees(page, names.at(-1) as string);
+      await expectNothingWrong(visitor);
+    });
+
+    it("[ST10] a server that restarts in the middle is told, and the page goes on when it is back", async () => {
+      const { folder, studio, visitor, page, store } = await opened((store) =>
+        store.save(Session.start("the beginning"), { name: "tail" }),
+      );
+      await page.goto(`${studio.origin}/s/tail/graph`);
+      await sees(page, "the beginning");
+      await sees(page, "● live");
+      await studio.stop();
+      await sees(page, "The server stopped answering");
+      await sees(page, "the beginning");
+      const again = await startStudio(folder, ["--port", new URL(studio.origin).port]);
+      ends.push(() => again.stop());
+      // The cookie of the old server is worth nothing to the new one, and another tab signs this browser in.
+      const other = await visitor.page(again.origin);
+      await other.goto(again.link);
+      await sees(other, "tail");
+      await store.save((await store.load("tail")).say("said while nobody was there"), { name: "tail" });
+      await page.bringToFront();
+      const now = page.getByRole("button", { name: "Now" });
+      if (await now.isVisible()) await now.click();
+      await sees(page, "said while nobody was there");
+      await expectNothingWrong(visitor);
+    });
+
+    it("[ST17] a store that takes the place of another is shown by itself, and the sign-in stays", async () => {
+      const { folder, visitor, page } = await opened((store) =>
+        store.save(Session.start("of the old store"), { name: "old" }),
+      );
+      await sees(page, "of the old store");
+      const other = join(folder, "other");
+      mkdirSync(other);
+      const store = await openStore(`sqlite:${join(other, "rath.db")}`);
+      await store.save(Session.start("of the new store"), { name: "new" });
+      await store.close();
+      for (const file of readdirSync(folder).filter((name) => name.startsWith("rath.db")))
+        rmSync(join(folder, file));
+      // The log goes first: the file without it would be another store.
+      for (const file of readdirSync(other).toSorted().toReversed())
+        renameSync(join(other, file), join(folder, file));
+      await sees(page, "The server now shows another store");
+      await sees(page, "of the new store");
+      await page.getByRole("button", { name: "OK" }).click();
+      await expectNothingWrong(visitor);
+    });
+
+    it("[ST11] a thousand changes a second reach the page, which shows the newest and answers meanwhile", async () => {
+      const { studio, visitor, page, store } = await opened((store) =>
+        store.save(Session.start("the beginning"), { name: "storm" }),
+      );
+      await page.goto(`${studio.origin}/s/storm/graph?z=fact`);
+      await sees(page, "the beginning");
+      let session = await store.load("storm");
+      for (let number = 0; number < 1_000; number++) {
+        session = session.say(`number ${number} of the storm`);
+        await store.save(session, { name: "storm" });
+      }
+      await page.getByRole("button", { name: "turns" }).click();
+      await page.getByRole("button", { name: "facts" }).click();
+      await page.keyboard.press("End");
+      await sees(page, "number 999 of the storm");
+      await expectNothingWrong(visitor);
+    });
+
+    it("[ST12] five hundred branches, fifty megabytes of output, and text from right to left or without spaces", async () => {
+      const { studio, visitor, page } = await opened(async (store) => {
+        const trunk = Session.start("Many ways");
+        await store.save(trunk, { name: "many" });
+        for (let number = 0; number < 500; number++)
+          await store.save(trunk.fork(`way ${number}`).say(`words of way ${number}`), {
+            name: `many/${number}`,
+          });
+        const asked = Session.start("Read it all").append({ type: "tool-call", name: "read", input: {} });
+        const output = `${"a line of the output\n".repeat(MANY / 21)}the end`;
+        await store.save(asked.append({ type: "tool-result", of: asked.id, output }), { name: "large" });
+        const words = "مرحبا بالعالم, שלום, 你好世界こんにちは안녕하세요ไม่มีช่องว่าง".repeat(3);
+        await store.save(Session.start(words).say(words, { role: "assistant" }), { name: "words" });
+      });
+      await page.goto(`${studio.origin}/s/many/graph`);
+      await sees(page, "501 branches");
+      await page.keyboard.press("End");
+      await sees(page, /words of way|forked the branch way/);
+      await page.goto(`${studio.origin}/s/large/turns`);
+      await page.getByText("read", { exact: true }).click();
+      await page.getByRole("button", { name: /^Open all 50/ }).click();
+      await sees(page, /Piece 1 of 191/);
+      await sees(page, "a line of the output");
+      await page.getByRole("button", { name: "Last" }).click();
+      await sees(page, /Piece 191 of 191/);
+      await page.setViewportSize({ width: 375, height: 720 });
+      for (const view of ["graph", "turns"]) {
+        await page.goto(`${studio.origin}/s/words/${view}`);
+        await sees(page, /مرحبا/);
+        expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(375);
+      }
+      await expectNothingWrong(visitor);
+    });
+  },
+);
