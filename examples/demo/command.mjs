@@ -8,13 +8,17 @@ import { RathError } from "openrath";
  * can prepare for.
  *
  * @param {readonly string[]} command the program and its arguments
+ * @param {{ readonly [name: string]: string }} more what its environment has beside that of this process
  * @param {(seen: import("./story.mjs").Seen) => void} hear
  * @param {(seen: import("./story.mjs").Seen) => boolean} kill
  * @returns {Promise<{ readonly pid: number, readonly killed: boolean }>}
  */
-export function runUntil(command, hear, kill) {
+export function runUntil(command, more, hear, kill) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, command, { stdio: ["ignore", "pipe", "pipe"] });
+    const child = spawn(process.execPath, command, {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, ...more },
+    });
     const end = () => void child.kill("SIGKILL");
     // When this process ends, the child must not stay behind.
     process.once("exit", end);
@@ -64,11 +68,15 @@ function parsed(/** @type {string} */ line) {
  * Runs a command to its end and reads the document that it prints.
  *
  * @param {readonly string[]} command
+ * @param {{ readonly [name: string]: string }} [more] what its environment has beside that of this process
  * @returns {Promise<{ readonly pid: number, readonly document: any }>}
  */
-export function documentOf(command) {
+export function documentOf(command, more = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [...command, "--json"], { stdio: ["ignore", "pipe", "inherit"] });
+    const child = spawn(process.execPath, [...command, "--json"], {
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...more },
+    });
     let output = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
       output += text;

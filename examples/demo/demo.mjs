@@ -34,7 +34,8 @@ import { Story } from "./story.mjs";
  * @property {(id: FactId) => string} id
  * @property {number} columns
  * @property {string} home
- * @property {string} url the URL of the store
+ * @property {string} url the URL of the store, without its password
+ * @property {string} address the same with it
  *
  * How the command writes facts and texts of others: short, and safe for a terminal.
  *
@@ -92,7 +93,9 @@ export async function demo(command, openStore, { sandbox: wanted, scripted }) {
   const findings = await findingsOf(surroundings, session, { name, folder });
   tellFindings(surroundings, session, findings);
   const next = await nextCommands(surroundings, name, story.rejection, findings);
-  shell.hint(...next);
+  // Last, because it is what most people try first.
+  const page = `rath studio --modules ${shownPath(surroundings.words, files.studio)}   # all of this as a page in a browser`;
+  shell.hint(...next, page);
   const { replay, lesson, ...found } = findings;
   shell.tell({
     name,
@@ -150,7 +153,9 @@ async function begin({ shell, words, command }, story, name, program, isLive, ma
   const limits = Object.entries(BUDGET).map((pair) => pair.join("="));
   const budget = isLive ? ["--budget", limits.join(",")] : [];
   const { pid, killed } = await runUntil(
-    [command, "run", program, "--name", name, "--events", "--store", shell.url, ...budget],
+    [command, "run", program, "--name", name, "--events", ...budget],
+    // Everybody on a machine can read the arguments of a program, but not its environment.
+    { RATH_STORE: shell.address },
     (seen) => story.see(seen),
     // The middle: repairs are under way side by side, and one of them has changed a file.
     ({ branch, fact }) =>

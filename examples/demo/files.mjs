@@ -1,5 +1,5 @@
 // @ts-check
-// The files that a demonstration leaves: the repository, the program, and a second program for a fork.
+// The files that a demonstration leaves: the repository, the program, a second program for a fork, and those for the studio.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { RathError } from "openrath";
@@ -49,7 +49,7 @@ function unwritable(home, cause) {
 }
 
 /**
- * Writes the repository, the program that repairs it, and another program for a fork at the rejected patch.
+ * Writes the repository, the program that repairs it, another program for a fork at the rejected patch, and one for the studio.
  *
  * @param {string} folder
  * @param {import("./program.mjs").Settings} settings
@@ -60,7 +60,9 @@ export function writeFiles(folder, settings) {
   const again = join(folder, "again.mjs");
   writeFileSync(program, programText(settings));
   writeFileSync(again, againText(settings.name));
-  return { program, again };
+  const studio = join(folder, "studio.mjs");
+  writeFileSync(studio, studioText());
+  return { program, again, studio };
 }
 
 /** @param {import("./program.mjs").Settings} settings */
@@ -101,9 +103,23 @@ export function split(total, people) {
 
 // The scripted model makes one call and says one closing sentence. Your own module may stand here instead:
 //   import { agent } from "openrath"; export default agent({ name: "mine", model, tools });
-export default again({ path: "src/split.js", text, says: "The cents that are left over are dealt out one by one, whatever the sign." });
+export const patch = { path: "src/split.js", text, says: "The cents that are left over are dealt out one by one, whatever the sign." };
+export default again(patch);
 
 /** The commands that \`rath run\` suggests afterwards, for the name of the session. */
 export const next = (session) => [\`rath diff ${name} \${session}\`, \`rath verify \${session}\`];
+`;
+}
+
+function studioText() {
+  const { href } = new URL("again.mjs", import.meta.url);
+  return `// The programs that the page of \`rath studio --modules\` can run: another repair, whose file a person sees before it is
+// written, and the demonstration itself.
+import { again } from ${JSON.stringify(href)};
+import { patch } from "./again.mjs";
+import repair, { options } from "./program.mjs";
+
+export const another = again({ ...patch, asks: true });
+export { options, repair };
 `;
 }

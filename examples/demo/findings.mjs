@@ -24,7 +24,7 @@ export async function findingsOf({ shell, store, command }, session, { name, fol
   return {
     accepted: isAccepted(session),
     ...(await exported(store, session, join(shell.home, `${name}.jsonl`))),
-    replay: await replayed([command, "replay", name, "--store", shell.url]),
+    replay: await replayed([command, "replay", name], { RATH_STORE: shell.address }),
     lesson: lessons.findLast(({ by }) => by === "agent:validator"),
     dossier: await dossierIn(folder, store, name, session),
   };
@@ -59,8 +59,11 @@ async function exported(store, { id }, file) {
 }
 
 /** The program run again in a third process, with the record as the world. */
-async function replayed(/** @type {readonly string[]} */ command) {
-  const { pid, document } = await documentOf(command);
+async function replayed(
+  /** @type {readonly string[]} */ command,
+  /** @type {{ readonly [name: string]: string }} */ more,
+) {
+  const { pid, document } = await documentOf(command, more);
   return { pid, id: /** @type {string | null} */ (document.id ?? null), same: document.same === true };
 }
 

@@ -1,7 +1,7 @@
 // @ts-check
 // CrewAI's flow quick start, a flow that sets a topic, runs a crew and leaves a report: `npm run example -- patterns/crewai-flow`.
 import assert from "node:assert/strict";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { openRath, scripted, step, workflow } from "openrath";
 import { crewFromYaml, flow, keep, keptIn } from "openrath/pattern";
 
@@ -37,6 +37,7 @@ const session = await rath.run(latest, rath.start("The latest, please."), { name
 // Checks: the state of the flow, the file, and that the record replays.
 assert.deepEqual(keptIn(session), { topic });
 assert.match(await readFile("report.md", "utf8"), /^# Pencils/);
+await rm("report.md");
 assert.equal((await rath.replay("latest", latest, { mode: "verify" })).id, session.id);
 console.log("replayed without a model: same id");
 await rath.close();

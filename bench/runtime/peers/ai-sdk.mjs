@@ -1,8 +1,8 @@
-// The same loop in the AI SDK: `node ai-sdk.mjs <steps> <repeats>` prints a JSON list of milliseconds per step.
-import { generateText, jsonSchema, stepCountIs, tool } from "ai";
+// The same loop in the AI SDK: `node ai-sdk.mjs <steps> <repeats> <ai or ai7>` prints a JSON list of milliseconds per step.
 import { echoSchema, reply } from "../stub.mjs";
 
-const [, , steps = "100", repeats = "7"] = process.argv;
+const [, , steps = "100", repeats = "7", name = "ai"] = process.argv;
+const { generateText, jsonSchema, stepCountIs, tool } = await import(name);
 const count = Number(steps);
 const tools = {
   echo: tool({
