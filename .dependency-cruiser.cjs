@@ -8,7 +8,7 @@
 const layers = [
   { layer: "util", node: [] },
   { layer: "session", node: ["crypto", "util"] },
-  { layer: "store", packages: ["@photostructure/sqlite"] },
+  { layer: "store", packages: ["@photostructure/sqlite", "pg"] },
   { layer: "sandbox", packages: ["diff", "just-bash", "node-diff3"] },
   { layer: "runtime", packages: ["@cfworker/json-schema", "partial-json"] },
   { layer: "workflow" },
@@ -30,6 +30,8 @@ const layers = [
       "yaml",
     ],
   },
+  { layer: "cluster" },
+  { layer: "server", packages: ["hono", "jose"] },
   { layer: "cli", packages: ["@bomb.sh/tab", "commander"] },
   { layer: "testkit" },
   // The public names of each entry point of the package, and nothing else.
@@ -57,7 +59,7 @@ module.exports = {
       comment: "The studio is a client of the server: it shares no code with it.",
       severity: "error",
       from: { path: "^studio/" },
-      to: { path: "^(src|dist)/" },
+      to: { path: "^(src|dist)/", dependencyTypesNot: ["aliased"] },
     },
     {
       name: "known-folders",
@@ -130,7 +132,7 @@ module.exports = {
       name: "resolvable",
       comment: "The import leads nowhere.",
       severity: "error",
-      from: { pathNot: "^(bench|examples)/|/testing/run\\.mjs$" },
+      from: { pathNot: "^(bench|examples|studio)/|/testing/run\\.mjs$" },
       to: { couldNotResolve: true },
     },
   ],

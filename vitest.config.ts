@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
@@ -14,25 +14,61 @@ const tests = ["src", "test"].flatMap((folder) =>
 );
 const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
 
-// A file that replaces modules, clocks or parts of the process gets a process of its own. All others share one for each
-// core, so that the sources are loaded once and not three hundred times.
+// A file that replaces modules, clocks or what cannot be put back gets a process of its own. All others share one for
+// each core, so that the sources are loaded once and not three hundred times; test/setup.ts refuses one that leaves the
+// process changed.
 const CHANGES_THE_PROCESS =
-  /\bvi\.(mock|doMock|useFakeTimers|stubEnv|stubGlobal)\b|\bvi\.spyOn\((process|globalThis|console)\b|\bprocess\.(chdir|on|once|umask)\(|\bprocess\.env\.\w+ = |defineProperty\((process|globalThis)\b/;
+  /\bvi\.(mock|doMock|useFakeTimers|stubGlobal)\b|\bvi\.spyOn\((globalThis|console)\b|\bprocess\.once\("warning"|\bdefineProperty\((process|globalThis)\b/;
 const alone = tests.filter((path) => CHANGES_THE_PROCESS.test(textOf(path)));
 
-/** Files that start processes or try many cases take longest and come first: the end waits for one short file only. */
+/** The files that took longest in a run of all of them, the longest first, however short their text is. */
+const LONGEST = [
+  "src/store/conformance.test.ts",
+  "src/store/postgres/conformance.test.ts",
+  "src/testkit/sandbox/conformance.test.ts",
+  "src/session/scale.test.ts",
+  "src/store/postgres/server.test.ts",
+  "src/cluster/crash.test.ts",
+  "src/store/scale.test.ts",
+  "test/studio/views.test.ts",
+  "src/sandbox/virtual/virtual.test.ts",
+  "test/adversary/evil.test.ts",
+  "test/studio/trouble.test.ts",
+  "src/connect/mcp/evil.test.ts",
+  "test/sandbox/escape/escape.test.ts",
+  "test/mcp/conformance.test.ts",
+  "src/sandbox/local/limits.test.ts",
+  "src/connect/langgraph/fork.test.ts",
+  "src/agent/compress/long.test.ts",
+  "src/runtime/crash.test.ts",
+  "src/sandbox/workspace/git-import.test.ts",
+  "test/interop/corpus.test.ts",
+  "src/agent/tool/sandbox/tools.test.ts",
+  "src/store/memory/facts.test.ts",
+  "test/memory/reflexion.test.ts",
+  "test/react/react.test.ts",
+  "src/store/process.test.ts",
+];
+
+/**
+ * The longest come first, then files that start processes or try many cases: the end waits for one short file only. Files
+ * with a process of their own come before all others, because a shared process ends where one of them is next.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(specifications: TestSpecification[]): Promise<TestSpecification[]> {
-    const weights = new Map(specifications.map((one) => [one, weightOf(readFileSync(one.moduleId, "utf8"))]));
+    const weights = new Map(specifications.map((one) => [one, weightOf(one)]));
     return specifications.toSorted((a, b) => (weights.get(b) ?? 0) - (weights.get(a) ?? 0));
   }
 }
 
-function weightOf(text: string): number {
+function weightOf({ moduleId, project }: TestSpecification): number {
+  const text = readFileSync(moduleId, "utf8");
   const isSlow = /child_process|\bcampaign\(|testing\/(crash|child)|\bcommandIn\(|\bBench\b|\bbenchOf\(/.test(
     text,
   );
-  return text.length + (isSlow ? 1_000_000 : 0);
+  const place = LONGEST.indexOf(relative(root, moduleId).replaceAll("\\", "/"));
+  const known = place < 0 ? 0 : (LONGEST.length - place) * 1_000_000;
+  return text.length + known + (isSlow ? 1_000_000 : 0) + (project.name === "alone" ? 100_000_000 : 0);
 }
 
 const types: TestProjectConfiguration = {
@@ -63,10 +99,12 @@ export default defineConfig({
     setupFiles: ["test/setup.ts"],
     pool: "forks",
     // More than there are cores: many tests wait for disks, timers and other processes.
-    maxWorkers: "150%",
+    maxWorkers: "200%",
     // This ends a test that hangs. It says nothing of how long a test may take: a busy machine needs the room.
     testTimeout: 300_000,
     hookTimeout: 300_000,
+    // Tests of real servers and killed processes are young: one accident of time must not hold a landing up. It shows in the log.
+    retry: process.env.CI === "true" ? 1 : 0,
     sequence: { sequencer: LongestFirst },
     projects: [
       {

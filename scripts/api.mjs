@@ -36,6 +36,12 @@ const about = new Map([
   ["openrath/mcp", "MCP: servers of tools as a client, and being a server"],
   ["openrath/front", "AG-UI and A2A handlers"],
   ["openrath/ui", "chat servers for the AI SDK's useChat: answers, approvals, `serve` for node:http"],
+  ["openrath/server", "the HTTP server: identity, roles, reading, actions, live events"],
+  ["openrath/client", "a typed client of that server, for browsers and Node"],
+  [
+    "openrath/cluster",
+    "workers that run submitted sessions on one store, and the port of engines that wake them",
+  ],
   ["openrath/interop", "import and export of other systems' formats, OpenTelemetry traces"],
   ["openrath/interop/ai-sdk", "the AI SDK: record and replay your own loop, use its tools"],
   ["openrath/interop/langgraph", "LangGraph: a checkpointer on our store"],
@@ -43,8 +49,11 @@ const about = new Map([
 ]);
 
 const kinds = /** @type {const} */ (["Functions and values", "Classes", "Types", "Errors", "Constants"]);
-/** The maximum number of public names: of the main entry point, and of all together. Servers and agents as people know them added 32. */
-const MOST = { main: 60, all: 452 };
+/** The maximum number of public names: of the main entry point, and of all together. */
+const MOST = { main: 60, all: 420 };
+/** How to write a type that has no public name, which programs rarely need. */
+const UNNAMED =
+  "Functions above take or return these types. They have no public name: write `Parameters<typeof …>[1]`, `ReturnType<typeof …>` or the type of a member.";
 
 const folder = join(root, "docs", "api");
 /** Broken rules of the public surface. @type {string[]} */
@@ -106,8 +115,8 @@ function renderPages() {
   const checker = program.getTypeChecker();
   /** @type {Map<ts.Symbol, string>} */
   const home = new Map();
-  /** @type {Map<string, string>} */
-  const texts = new Map();
+  /** @type {Map<string, { name: string, own: Entry[], shared: { name: string, file: string }[], symbols: ts.Symbol[] }>} */
+  const parts = new Map();
   /** @type {{ name: string, file: string, own: number, total: number }[]} */
   const index = [];
   /** @type {Map<string, Set<ts.Symbol>>} */
@@ -119,6 +128,8 @@ function renderPages() {
     const own = [];
     /** @type {{ name: string, file: string }[]} */
     const shared = [];
+    /** @type {ts.Symbol[]} */
+    const symbols = [];
     for (const exported of checker.getExportsOfModule(module)) {
       const symbol = exported.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(exported) : exported;
       meanings.set(exported.name, (meanings.get(exported.name) ?? new Set()).add(symbol));
@@ -126,11 +137,19 @@ function renderPages() {
       if (first !== undefined) shared.push({ name: exported.name, file: first });
       else {
         home.set(symbol, file);
+        symbols.push(symbol);
         own.push(describe(exported.name, symbol, checker));
       }
     }
-    texts.set(file, page(name, own, shared));
+    parts.set(file, { name, own, shared, symbols });
     index.push({ name, file, own: own.length, total: own.length + shared.length });
+  }
+  /** @type {Map<string, string>} */
+  const texts = new Map();
+  const described = new Set(home.keys());
+  for (const [file, { name, own, shared, symbols }] of parts) {
+    const unnamed = unnamedIn(symbols, described, checker).map((one) => describe(one.name, one, checker));
+    texts.set(file, page(name, own, unnamed, shared));
   }
   texts.set("README.md", indexPage(index));
   const anyFile = /** @type {ts.SourceFile} */ (program.getSourceFile(doors[0]?.path ?? ""));
@@ -142,6 +161,39 @@ function renderPages() {
     .map(({ name }) => name);
   checkSurface(index, meanings, new Set(globals));
   return texts;
+}
+
+/**
+ * The types that the functions among `symbols` take and return, and that no page describes yet.
+ *
+ * @param {readonly ts.Symbol[]} symbols
+ * @param {Set<ts.Symbol>} described
+ * @param {ts.TypeChecker} checker
+ */
+function unnamedIn(symbols, described, checker) {
+  /** @type {ts.Symbol[]} */
+  const found = [];
+  const add = (/** @type {ts.Node} */ name) => {
+    let symbol = checker.getSymbolAtLocation(name);
+    if (symbol !== undefined && symbol.flags & ts.SymbolFlags.Alias)
+      symbol = checker.getAliasedSymbol(symbol);
+    const [declaration] = symbol?.declarations ?? [];
+    if (symbol === undefined || declaration === undefined || described.has(symbol)) return;
+    if (!(symbol.flags & (ts.SymbolFlags.TypeAlias | ts.SymbolFlags.Interface))) return;
+    if (!declaration.getSourceFile().fileName.startsWith(declarations)) return;
+    described.add(symbol);
+    found.push(symbol);
+  };
+  const visit = (/** @type {ts.Node} */ node) => {
+    if (ts.isClassElement(node) && isPrivate(node)) return;
+    if (ts.isTypeReferenceNode(node)) add(node.typeName);
+    if (ts.isExpressionWithTypeArguments(node)) add(node.expression);
+    ts.forEachChild(node, visit);
+  };
+  for (const symbol of symbols)
+    if (symbol.flags & ts.SymbolFlags.Value && !(symbol.flags & ts.SymbolFlags.Class))
+      symbol.declarations?.forEach(visit);
+  return found;
 }
 
 /** Read from "exports" in package.json, so that an entry point is declared there and nowhere else. */
@@ -164,21 +216,28 @@ function entryPoints() {
 /**
  * @param {string} name
  * @param {readonly Entry[]} own
+ * @param {readonly Entry[]} unnamed
  * @param {readonly { name: string, file: string }[]} shared
  */
-function page(name, own, shared) {
+function page(name, own, unnamed, shared) {
   const head = `# ${name}\n\n${about.has(name) ? `${capital(about.get(name) ?? "")}.\n\n` : ""}`;
   const note = "Written by `npm run api` from the declarations. [All entry points](README.md)\n";
   const sections = kinds.flatMap((kind) => {
-    const entries = own.filter((entry) => entry.kind === kind).sort(byName);
-    const bodies = entries.map(
-      ({ name, about, code }) => `### ${name}\n\n${about}\`\`\`ts\n${code}\n\`\`\`\n`,
-    );
-    return entries.length === 0 ? [] : [`\n## ${kind}\n\n${bodies.join("\n")}`];
+    const entries = own.filter((entry) => entry.kind === kind);
+    return entries.length === 0 ? [] : [`\n## ${kind}\n\n${bodies(entries)}`];
   });
+  if (unnamed.length > 0)
+    sections.push(`\n## Types of options and results\n\n${UNNAMED}\n\n${bodies(unnamed)}`);
   const links = [...shared].sort(byName).map(({ name, file }) => `[${name}](${file}#${name.toLowerCase()})`);
   const also = links.length === 0 ? "" : `\n## Also exported here\n\n${links.join(", ")}\n`;
   return `${head}${note}${sections.join("")}${also}`;
+}
+
+function bodies(/** @type {readonly Entry[]} */ entries) {
+  return [...entries]
+    .sort(byName)
+    .map(({ name, about, code }) => `### ${name}\n\n${about}\`\`\`ts\n${code}\n\`\`\`\n`)
+    .join("\n");
 }
 
 /** @param {readonly { name: string, file: string, own: number, total: number }[]} index */

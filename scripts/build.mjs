@@ -1,6 +1,7 @@
 // @ts-check
 // Builds dist: one JavaScript file and one declaration file for each entry point, and beside them one for each layer, which
-// the entry points share. A class therefore has one identity, whichever entry point it comes from.
+// the entry points share. A class therefore has one identity, whichever entry point it comes from. The page of
+// `rath studio` is built too, except where only the package was asked for (--package): by `npm start`, for one.
 import { createHash } from "node:crypto";
 import {
   chmodSync,
@@ -15,8 +16,9 @@ import {
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sourcesByName } from "./exports.mjs";
-import { isMain, root, run, say } from "./run.mjs";
+import { isMain, root, run, say, tsc } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
+import { copyStudio, ensureStudio } from "./studio.mjs";
 
 /**
  * Which layer the files of src belong to: the first path that a file begins with decides. A layer is one file of dist, and
@@ -39,6 +41,8 @@ const layers = [
   // Loads the rest of the layer on first use.
   ["sandbox/pool/", "runtime"],
   ["sandbox/", "sandbox"],
+  // Loaded on first use.
+  ["runtime/submit/", "submit"],
   ["runtime/", "runtime"],
   ["workflow/", "runtime"],
   ["agent/tool/sandbox/", "sandbox-tools"],
@@ -52,6 +56,10 @@ const layers = [
   ["memory/", "memory"],
   ["evidence/", "evidence"],
   ["connect/mcp/", "mcp"],
+  ["cluster/", "cluster"],
+  // Runs in browsers, and loads nothing else.
+  ["server/contract/", "client"],
+  ["server/", "server"],
 ];
 
 /** Files that are started or loaded by their address, besides the entry points in package.json. */
@@ -75,7 +83,7 @@ export function ensureBuilt() {
 
 /** Compiles src into dist. In a process of its own, because the bundler answers later and those who build wait. */
 export function build() {
-  return run(process.execPath, [fileURLToPath(import.meta.url)], { output: "stderr" }) === 0;
+  return run(process.execPath, [fileURLToPath(import.meta.url), "--package"], { output: "stderr" }) === 0;
 }
 
 /** The previous build stays until the new one is complete. */
@@ -86,11 +94,14 @@ async function make() {
   const next = join(root, `dist-${process.pid}`);
   const types = `${declarations}-${process.pid}`;
   try {
-    const code = run("tsc", ["--project", "tsconfig.build.json", "--outDir", types], { output: "stderr" });
+    // `npm run typecheck` checks the types, of these files and of all others: once is enough.
+    const emit = ["--project", "tsconfig.build.json", "--noCheck", "--outDir", types];
+    const code = run(process.execPath, [tsc, ...emit], { output: "stderr" });
     if (code !== 0) return false;
     await bundle(next);
     await bundleTypes(types, next);
     chmodSync(join(next, "cli", "rath.js"), 0o755);
+    copyStudio(next);
     replace(types, declarations);
     replace(next, dist);
     writeFileSync(stamp, wanted);
@@ -271,4 +282,7 @@ function shipped() {
     .sort();
 }
 
-if (isMain(import.meta.url)) process.exitCode = ensureInstalled() && (await make()) ? 0 : 1;
+if (isMain(import.meta.url)) {
+  const page = ensureInstalled() && (process.argv.includes("--package") || (await ensureStudio()));
+  process.exitCode = page && (await make()) ? 0 : 1;
+}

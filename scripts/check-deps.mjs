@@ -5,7 +5,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join, relative, sep } from "node:path";
 import { capture, root } from "./run.mjs";
 
-const folders = ["src", "test", "bench", "examples", "studio"].filter((folder) =>
+const folders = ["src", "test", "bench", "examples", "studio/src"].filter((folder) =>
   existsSync(join(root, folder)),
 );
 const { output } = capture("depcruise", [

@@ -13,7 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { sourcesByName } from "./exports.mjs";
-import { capture, root, run, say } from "./run.mjs";
+import { capture, root, run, say, tsc } from "./run.mjs";
 
 /** What the tarball may have at most: beyond it, something is shipped that should not be. */
 const LIMITS = { files: 400, bytes: 2_000_000 };
@@ -75,7 +75,9 @@ function isUsable(/** @type {string} */ tarball) {
     "false",
     "--noEmit",
   ];
-  const compiled = run("tsc", [...settings, "--types", "node", join(home, "program.ts")], { cwd: home });
+  const compiled = run(process.execPath, [tsc, ...settings, "--types", "node", join(home, "program.ts")], {
+    cwd: home,
+  });
   const ran = run(process.execPath, [join(home, "program.mjs")], { cwd: home });
   const command = join(installed, "dist", "cli", "rath.js");
   const shown = run(process.execPath, [command, "demo", "--scripted", "--sandbox", "host", "--quiet"], {

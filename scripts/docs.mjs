@@ -1,6 +1,7 @@
 // @ts-check
 // `npm run docs`: builds the site in docs-site/dist, static files for any web server, and checks every link in it.
 // DOCS_BASE=/openrath/ builds it for a folder of a server. `npm run docs -- --check` checks a site that is built.
+// `npm run docs -- --fast`, as `npm test` does it, builds the same pages without the search index and with long scripts.
 // `npm run docs -- --llms` writes llms.txt.
 import {
   copyFileSync,
@@ -43,11 +44,9 @@ async function build() {
     return 1;
   }
   stage();
-  const code = run(process.execPath, [
-    join(site, "node_modules", "vitepress", "bin", "vitepress.js"),
-    "build",
-    site,
-  ]);
+  const program = join(site, "node_modules", "vitepress", "bin", "vitepress.js");
+  const env = process.argv.includes("--fast") ? { DOCS_FAST: "1" } : {};
+  const code = run(process.execPath, [program, "build", site], { env });
   return code === 0 ? check() : code;
 }
 
@@ -62,7 +61,8 @@ function stage() {
     mkdirSync(dirname(place), { recursive: true });
     writeFileSync(place, withLinks(file, readFileSync(join(root, file), "utf8"), files));
   }
-  cpSync(join(root, "docs", "figures"), join(source, "figures"), { recursive: true });
+  for (const images of ["figures", "pictures"])
+    cpSync(join(root, "docs", images), join(source, images), { recursive: true });
   copyFileSync(join(root, "llms.txt"), join(publicFolder(), "llms.txt"));
   writeFileSync(join(source, "index.md"), home());
   const { description } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));

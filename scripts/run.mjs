@@ -7,6 +7,9 @@ import { fileURLToPath } from "node:url";
 /** The folder of package.json. Every script works from here, wherever it was called from. */
 export const root = fileURLToPath(new URL("..", import.meta.url));
 
+/** The compiler with the API, which emits. `typescript7` checks: two packages have a program called tsc. */
+export const tsc = join(root, "node_modules", "typescript", "bin", "tsc");
+
 /** Progress goes to stderr: stdout belongs to the program that is being run. */
 export function say(/** @type {string} */ line) {
   process.stderr.write(`openrath: ${line}\n`);

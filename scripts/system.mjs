@@ -1,7 +1,7 @@
 // @ts-check
 // What comes from the operating system and not from npm: asked for where it may be (root, apt-get), and said plainly
 // where it may not, with what is skipped for that.
-import { run, say } from "./run.mjs";
+import { isMain, run, say } from "./run.mjs";
 
 /** @typedef {{ command: string, test: readonly string[], package: string, without: string }} SystemTool */
 
@@ -24,6 +24,18 @@ const tools = {
     test: ["--version"],
     package: "git",
     without: "import from and export to git is skipped",
+  },
+  postgres: {
+    command: "sh",
+    test: ["-c", 'ls /usr/lib/postgresql/*/bin/initdb || ls "$(pg_config --bindir)/initdb"'],
+    package: "postgresql",
+    without: "the tests of PostgreSQL stores are skipped",
+  },
+  pgbouncer: {
+    command: "/usr/sbin/pgbouncer",
+    test: ["--version"],
+    package: "pgbouncer",
+    without: "the test of PostgreSQL stores behind a pooler is skipped",
   },
   chromium: {
     command: "chromium",
@@ -58,10 +70,14 @@ export function ensureSystem(names) {
   }
   const left = missing.filter((tool) => !has(tool));
   for (const tool of left)
-    say(`${tool.command} is missing (apt-get install ${tool.package}): ${tool.without}.`);
+    say(`${tool.package} is missing (apt-get install ${tool.package}): ${tool.without}.`);
   return left.length === 0;
 }
 
 function has(/** @type {SystemTool} */ { command, test }) {
   return run(command, test, { output: "ignore" }) === 0;
 }
+
+// What the tests use.
+if (isMain(import.meta.url))
+  ensureSystem(["python3", "bubblewrap", "git", "chromium", "postgres", "pgbouncer"]);

@@ -1,19 +1,24 @@
 // @ts-check
 // `npm test`: every check there is, from a fresh clone. The last line is "N passed, N failed", where each test counts
-// one and each other step counts one. `npm test -- <vitest arguments>` runs only the tests they select.
+// one and each other step counts one; every step says how long it took. `npm test -- <vitest arguments>` runs only the
+// tests they select.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { ensurePeer } from "../bench/peer.mjs";
 import { ensureBuilt } from "./build.mjs";
 import { root, say } from "./run.mjs";
 import { ensureInstalled } from "./setup.mjs";
-import { ensureSystem } from "./system.mjs";
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Tally */
 
-/** @type {{ name: string, tally: Tally }[]} */
+/** @type {{ name: string, tally: Tally, seconds: number }[]} */
 const results = [];
+const begun = Date.now();
+/** The native compiler checks in a third of the time. Scripts that need the API of the compiler use version 6. */
+const TSC = join("node_modules", "typescript7", "bin", "tsc");
 const filters = process.argv.slice(2);
 
 if (filters.length > 0) await runSelected();
@@ -22,12 +27,18 @@ conclude();
 
 /** All steps run even when an earlier one failed, so that one run shows everything; only what cannot work is skipped. */
 async function runAll() {
-  ensureSystem(["python3", "bubblewrap", "git", "chromium"]);
+  // Only the tests need the system's tools, and these two folders packages of their own: installed at the same time.
+  const system = started([process.execPath, "scripts/system.mjs"], (text) => process.stderr.write(text));
+  const peers = ["studio", "docs-site"].map((folder) =>
+    ensurePeer(pathToFileURL(`${join(root, folder)}/`), `the packages of ${folder}`),
+  );
   const installed = ensureInstalled();
-  note("install", installed, "");
+  // What could not be installed here is tried again, and told, by the step that needs it.
+  await Promise.all(peers);
+  note("install", installed, "", begun);
   const build = step("build", installed && ["node", "scripts/build.mjs"]);
   // Tests wait for disks and for processes, which leaves room for the other checks beside them.
-  const tests = build.then((built) => {
+  const tests = Promise.all([build, system]).then(([built]) => {
     // Some tests start the built program in processes of their own.
     if (built) return test(["--typecheck.enabled=false"]);
     note("tests", false, NOT_RUN);
@@ -35,19 +46,23 @@ async function runAll() {
   });
   await step("lint", installed && ["biome", "check", "--error-on-warnings"]);
   // This also checks the promises about types, which are in files of their own (*.test-d.ts).
-  await step("typecheck", installed && ["tsc", "--project", "tsconfig.json"]);
+  await step("typecheck", installed && ["node", TSC, "--project", "tsconfig.json"]);
   await step("imports", installed && ["node", "scripts/check-deps.mjs"]);
   await step("prose", installed && ["node", "scripts/check-prose.mjs"]);
   await step("unused code", installed && ["knip", "--no-config-hints"]);
   const built = await build;
+  // Its packages are installed by the build.
+  await step("studio types", built && ["node", TSC, "--project", "studio/tsconfig.json"]);
   await step("public names", built && ["node", "scripts/api.mjs", "--check"]);
   await step("package", built && ["node", "scripts/check-package.mjs"]);
+  // Builds the site and follows each of its links.
+  await step("docs", installed && ["node", "scripts/docs.mjs", "--fast"]);
   await tests;
 }
 
 async function runSelected() {
   if (!ensureInstalled()) {
-    note("install", false, "");
+    note("install", false, "", begun);
     return;
   }
   if (!ensureBuilt()) say("the build failed; tests that start the built program run an old one or fail.");
@@ -63,20 +78,29 @@ async function runSelected() {
  */
 async function step(name, command) {
   if (command === false) return note(name, false, NOT_RUN);
+  const start = Date.now();
   let output = "";
   const code = await started(command, (text) => {
     output += text;
   });
-  return note(name, code === 0, output);
+  return note(name, code === 0, output, start);
 }
 
 const NOT_RUN = "not run: a step it needs has failed\n";
 
-/** @param {string} name @param {boolean} ok @param {string} output */
-function note(name, ok, output) {
+/** @param {string} name @param {boolean} ok @param {string} output @param {number} [start] */
+function note(name, ok, output, start = Date.now()) {
   process.stdout.write(`\n== ${name}\n${output}`);
-  results.push({ name, tally: { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 } });
+  results.push({
+    name,
+    tally: { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 },
+    seconds: since(start),
+  });
   return ok;
+}
+
+function since(/** @type {number} */ start) {
+  return Math.round((Date.now() - start) / 1000);
 }
 
 /**
@@ -110,6 +134,7 @@ function started([command, ...args], tell) {
 /** The tests take longest: each file is told as soon as it ends. */
 async function test(/** @type {readonly string[]} */ args) {
   process.stdout.write("\n== tests\n");
+  const start = Date.now();
   const folder = mkdtempSync(join(tmpdir(), "openrath-test-"));
   try {
     const report = join(folder, "report.json");
@@ -122,7 +147,7 @@ async function test(/** @type {readonly string[]} */ args) {
       rest = end > 0 ? text.slice(end) : rest + text;
     });
     process.stdout.write(rest);
-    results.push({ name: "tests", tally: count(report, code) });
+    results.push({ name: "tests", tally: count(report, code), seconds: since(start) });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -155,7 +180,9 @@ function count(report, code) {
 function conclude() {
   const sum = (/** @type {keyof Tally} */ key) => results.reduce((total, { tally }) => total + tally[key], 0);
   process.stdout.write("\n== summary\n");
-  for (const { name, tally } of results) process.stdout.write(`${name.padEnd(12)} ${line(tally)}\n`);
+  for (const { name, tally, seconds } of results)
+    process.stdout.write(`${name.padEnd(12)} ${`${seconds} s`.padStart(6)}  ${line(tally)}\n`);
+  process.stdout.write(`${"all".padEnd(12)} ${`${since(begun)} s`.padStart(6)}\n`);
   process.stdout.write(
     `\n${line({ passed: sum("passed"), failed: sum("failed"), skipped: sum("skipped") })}\n`,
   );
