@@ -72,6 +72,12 @@ export const OF_CLUSTER: Commands[string] = {
     examples: ["rath cancel invoice-7", "rath cancel sweep --all"],
     load: () => import("./command/cancel.js"),
   },
+  move: {
+    summary: "continues a submitted session on another worker, from its next effect on",
+    arguments: { NAME, WORKER: "the name of the worker, as rath top shows it" },
+    examples: ["rath move invoice-7 host-4711-1f2e3d"],
+    load: () => import("./command/move.js"),
+  },
   drain: {
     summary: "stops a worker after it has returned its sessions to the queue",
     arguments: { WORKER: "the name of the worker, as rath top shows it" },

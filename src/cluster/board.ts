@@ -1,6 +1,7 @@
 import {
   AT,
   DUE,
+  FOR,
   LATER,
   PAUSED,
   STUCK,
@@ -9,9 +10,8 @@ import {
   timeOfEntry,
   WAIT,
 } from "../runtime/submit/index.js";
-import { type FactOf, readFact } from "../session/index.js";
 import type { Name, Store } from "../store/index.js";
-import { WORKERS, type WorkerCard } from "./member.js";
+import { cardAt, WORKERS, type WorkerCard } from "./member.js";
 
 /** Where a submitted session stands in the queue. */
 export type Place = "running" | "due" | "later" | "waiting" | "paused" | "stuck";
@@ -19,7 +19,7 @@ export type Place = "running" | "due" | "later" | "waiting" | "paused" | "stuck"
 export type Row = Pick<Submission, "name" | "module" | "version" | "queue" | "priority" | "tenant"> & {
   readonly place: Place;
   readonly submitted: string;
-  /** The worker that has it. */
+  /** The worker that has it, or that it was moved to. */
   readonly worker?: string;
   /** When it becomes due. */
   readonly due?: string;
@@ -37,6 +37,7 @@ export type Board = {
 const PARTS: readonly (readonly [Place, string])[] = [
   ["running", AT],
   ["due", DUE],
+  ["due", FOR],
   ["stuck", STUCK],
   ["paused", PAUSED],
   ["later", LATER],
@@ -51,7 +52,7 @@ export async function board(store: Store, most = 50): Promise<Board> {
   const running = new Map<string, number>();
   for (const [place, under] of PARTS)
     for await (const entry of entriesOf(store, under)) {
-      const [worker = ""] = place === "running" ? entry.name.slice(AT.length).split("/") : [];
+      const [worker = ""] = under === AT || under === FOR ? entry.name.slice(under.length).split("/") : [];
       if (place === "running") running.set(worker, (running.get(worker) ?? 0) + 1);
       counts[place] += 1;
       if (counts[place] > most) continue;
@@ -73,8 +74,7 @@ export async function board(store: Store, most = 50): Promise<Board> {
     }
   const workers: Board["workers"][number][] = [];
   for (const { id } of await store.names({ under: WORKERS })) {
-    const line = await store.line(id);
-    const fact = line === undefined ? undefined : (readFact(line, undefined) as FactOf<"note"> & WorkerCard);
+    const fact = await cardAt(store, id);
     if (fact === undefined) continue;
     const { id: worker, host, pid, engine, concurrency, modules, queues, offers, at } = fact;
     workers.push({

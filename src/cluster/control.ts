@@ -4,6 +4,7 @@ import {
   CANCEL,
   dueEntry,
   entryKey,
+  MOVE,
   PAUSED,
   QUEUE,
   type Submission,
@@ -11,7 +12,7 @@ import {
 } from "../runtime/submit/index.js";
 import { typeOf } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { WORKERS } from "./member.js";
+import { cardAt, WORKERS } from "./member.js";
 
 /** Keeps a session from going on: it rests at its next effect, wherever it runs. */
 export async function pause(store: Store, name: string): Promise<void> {
@@ -54,14 +55,30 @@ export async function cancel(store: Store, name: string, all = false): Promise<r
 
 /** Asks a worker to give back what it runs, and to leave. */
 export async function drain(store: Store, worker: string): Promise<void> {
+  const id = await workerId(store, worker, `drain ${worker}`);
+  await store.save(await store.load(id), { name: `${QUEUE}drain/${worker}` });
+}
+
+/** Has a session go on at this worker: where it runs, it rests at its next effect, and whoever takes it next hands it over. */
+export async function move(store: Store, name: string, worker: string): Promise<void> {
+  const use = `move ${name}`;
+  const submission = await unfinished(store, name, "move");
+  const id = await workerId(store, worker, use);
+  const card = await cardAt(store, id);
+  if (card?.modules[submission.module] !== submission.version)
+    throw new RefusedError(
+      use,
+      `${worker} does not have ${submission.module} as it was submitted`,
+      "see who has it: rath deploy",
+    );
+  await store.save(await store.load(id), { name: MOVE + entryKey(submission) });
+}
+
+async function workerId(store: Store, worker: string, use: string): Promise<string> {
   const id = await store.head(WORKERS + worker);
   if (id === undefined)
-    throw new RefusedError(
-      `drain ${worker}`,
-      "there is no worker with this name",
-      "list the workers: rath top",
-    );
-  await store.save(await store.load(id), { name: `${QUEUE}drain/${worker}` });
+    throw new RefusedError(use, "there is no worker with this name", "list the workers: rath top");
+  return id;
 }
 
 async function unfinished(store: Store, name: string, use: string): Promise<Submission> {

@@ -1,3 +1,3 @@
 export { type Board, board, versions } from "./board.js";
-export { cancel, drain, pause, unpause } from "./control.js";
+export { cancel, drain, move, pause, unpause } from "./control.js";
 export { type Worker, worker } from "./worker.js";

@@ -16,6 +16,7 @@ import {
   dueEntry,
   entryKey,
   laterEntry,
+  MOVE,
   PAUSED,
   STUCK,
   type Submission,
@@ -129,7 +130,7 @@ export class Job {
     const isOurs = head === id || (head !== undefined && (await baseOfRun(store, name)) === id);
     if (newest === undefined || !isOurs || newest.type === "run-end") {
       attempts.delete(key);
-      await member.file({ [at]: null, [cancelName(submission)]: null });
+      await member.file({ [at]: null, [cancelName(submission)]: null, [MOVE + key]: null });
       return newest !== undefined && ["failed", "cancelled"].includes(statusIn(newest)) ? "failed" : "ended";
     }
     if (newest.type === "run-suspend" && failure === undefined) {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { AT, dueEntry, type Needs, QUEUE, submissionAt } from "../runtime/submit/index.js";
-import { Session, warnOf } from "../session/index.js";
+import { AT, dueEntry, FOR, type Needs, QUEUE, submissionAt } from "../runtime/submit/index.js";
+import { type FactOf, readFact, Session, warnOf } from "../session/index.js";
 import { FencedError, type Lease, type Store } from "../store/index.js";
 
 export const WORKERS = `${QUEUE}worker/`;
@@ -19,6 +19,15 @@ export type WorkerCard = {
   readonly queues?: readonly string[];
   readonly offers: Needs;
 };
+
+/** The card of a worker that this fact began. */
+export async function cardAt(
+  store: Store,
+  id: string,
+): Promise<(WorkerCard & { readonly at: string }) | undefined> {
+  const line = await store.line(id);
+  return line === undefined ? undefined : (readFact(line, undefined) as FactOf<"note"> & WorkerCard);
+}
 
 /** How long a worker is taken for alive that does not say so, and how often it does. Takeover takes at most 3 s. */
 const LEASE_MS = 2_000;
@@ -124,13 +133,15 @@ export class Member {
   /** Workers that have sessions, and are gone from the list. */
   async #unknown(): Promise<readonly string[]> {
     const ids: string[] = [];
-    for (let after = AT; ; ) {
-      const [first] = await this.#store.names({ under: AT, after, limit: 1 });
-      if (first === undefined) return ids;
-      const [id = ""] = first.name.slice(AT.length).split("/");
-      if (id !== this.id && (await this.#store.head(WORKERS + id)) === undefined) ids.push(id);
-      after = `${AT}${id}/\u{10ffff}`;
-    }
+    for (const part of [AT, FOR])
+      for (let after = part; ; ) {
+        const [first] = await this.#store.names({ under: part, after, limit: 1 });
+        if (first === undefined) break;
+        const [id = ""] = first.name.slice(part.length).split("/");
+        if (id !== this.id && (await this.#store.head(WORKERS + id)) === undefined) ids.push(id);
+        after = `${part}${id}/\u{10ffff}`;
+      }
+    return ids;
   }
 
   async #takeOver(id: string): Promise<void> {
@@ -150,11 +161,12 @@ export class Member {
   }
 
   async #refile(id: string): Promise<void> {
-    for (;;) {
-      const entries = await this.#store.names({ under: `${AT}${id}/`, limit: AT_ONCE });
-      await Promise.all(entries.map(({ name, id: submission }) => this.#giveBack(id, name, submission)));
-      if (entries.length < AT_ONCE) return;
-    }
+    for (const part of [AT, FOR])
+      for (;;) {
+        const entries = await this.#store.names({ under: `${part}${id}/`, limit: AT_ONCE });
+        await Promise.all(entries.map(({ name, id: submission }) => this.#giveBack(id, name, submission)));
+        if (entries.length < AT_ONCE) break;
+      }
   }
 
   async #giveBack(worker: string, entry: string, id: string): Promise<void> {

@@ -5,7 +5,9 @@ import {
   DUE,
   dueEntry,
   entryKey,
+  FOR,
   LATER,
+  MOVE,
   PAUSED,
   QUEUE,
   type Submission,
@@ -18,7 +20,7 @@ import { FencedError, type Name, type NameMove, type Store, StoreError } from ".
 import { Due } from "./due.js";
 import type { EngineLink, Wake } from "./engine.js";
 import { isAnswered, Job, waitingUnder } from "./job.js";
-import { Member, WORKERS } from "./member.js";
+import { cardAt, Member, WORKERS } from "./member.js";
 import type { Metrics } from "./metrics.js";
 import type { Checked } from "./options.js";
 
@@ -139,6 +141,8 @@ export class Tenure {
       if (this.#hasRoom) this.#later(name, () => this.#wake(name, id));
     } else if (name.startsWith(LATER)) this.#arm(timeOfEntry(name));
     else if (name.startsWith(PAUSED)) this.#jobOf(name.slice(PAUSED.length))?.leave();
+    else if (name.startsWith(MOVE)) this.#jobOf(name.slice(MOVE.length))?.leave();
+    else if (name.startsWith(this.#mine)) void this.#fill();
     else if (name.startsWith(CANCEL)) this.#jobOf(name.slice(CANCEL.length))?.cancel("it was cancelled");
     else if (name.startsWith(WORKERS)) void this.member.look().catch((error: unknown) => this.#failed(error));
     else if (name === `${QUEUE}drain/${this.id}`) this.#options.drained();
@@ -229,7 +233,8 @@ export class Tenure {
       while (this.#fillAgain && this.#hasRoom) {
         this.#fillAgain = false;
         const rank = this.member.isAlone ? undefined : ({ name }: Name) => this.member.rank(name);
-        const entry = await this.#due.next(this.#memoryLeft, rank, this.#passed);
+        const entry =
+          (await this.#movedHere()) ?? (await this.#due.next(this.#memoryLeft, rank, this.#passed));
         if (entry === undefined) break;
         const submission = await submissionAt(this.#store, entry.id);
         if (submission === undefined) await this.member.file({ [entry.name]: null });
@@ -241,6 +246,16 @@ export class Tenure {
     } finally {
       this.#filling = false;
     }
+  }
+
+  get #mine(): string {
+    return `${FOR}${this.id}/`;
+  }
+
+  /** A session that somebody moved to this worker. */
+  async #movedHere(): Promise<Name | undefined> {
+    const moved = await this.#store.names({ under: this.#mine, limit: 1 + this.#passed.size });
+    return moved.find(({ name }) => !this.#passed.has(name));
   }
 
   async #takeWoken({ run }: Wake): Promise<"rested" | "gone" | "busy" | "refused"> {
@@ -268,11 +283,21 @@ export class Tenure {
       return undefined;
     }
     const session = await this.#store.load(id);
+    const target = await this.#store.head(MOVE + key);
+    const to = target === undefined ? undefined : await cardAt(this.#store, target);
+    if (to !== undefined && to.id !== this.id && (await this.#store.head(WORKERS + to.id)) === target) {
+      await this.member.file({ [entry]: null, [MOVE + key]: null, [`${FOR}${to.id}/${key}`]: session });
+      return undefined;
+    }
     const bench = { store: this.#store, rath: this.#rath, member: this.member, attempts: this.#attempts };
     const job = new Job(bench, submission, program, session);
     this.running.set(name, job);
     try {
-      await this.member.file({ [`${AT}${this.id}/${key}`]: session, [entry]: null });
+      await this.member.file({
+        [`${AT}${this.id}/${key}`]: session,
+        [entry]: null,
+        ...(target !== undefined && { [MOVE + key]: null }),
+      });
     } catch (error) {
       this.running.delete(name);
       throw error;

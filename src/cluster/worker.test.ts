@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { openRath, type Rath, statusOf } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { signal, sleep, step, workflow } from "../workflow/index.js";
-import { board, cancel, drain, pause, unpause, versions, worker } from "./index.js";
+import { board, cancel, drain, move, pause, unpause, versions, worker } from "./index.js";
 import { atEnd, place, until, work } from "./testing/bench.js";
 
 const LONG = { timeout: 60_000 };
@@ -231,6 +231,55 @@ it("[CL13] a run whose program goes another way is set aside", LONG, async () =>
   await unpause(store, "a");
   expect(await ended(rath, "a")).toBe("finished");
 });
+
+it(
+  "[CL16] a session that is moved goes on at the worker that was named, and elsewhere when that one is gone",
+  LONG,
+  async () => {
+    const { store, rath } = await place();
+    const begun: string[] = [];
+    let open = 0;
+    const slow = workflow("slow", {}, async (session) => {
+      let at = session;
+      for (const n of [0, 1])
+        at = await step(
+          `s${n}`,
+          async () => {
+            begun.push(`${wordsOf(session)} ${n}`);
+            await until(async () => open > n);
+          },
+          { effect: "write" },
+        ).forward(at);
+      return signal("go").forward(at);
+    });
+    const [one, other] = [await work(store, [slow]), await work(store, [slow])];
+    await rath.submit(slow, rath.start("a"), { name: "a" });
+    await until(async () => begun.length > 0);
+    const [here, there] = one.running.includes("a") ? [one, other] : [other, one];
+    await move(store, "a", there.id);
+    open = 1;
+    await until(async () => there.running.includes("a") && !here.running.includes("a"));
+    open = 2;
+    await suspended(rath, "a");
+    expect(begun).toEqual(["a 0", "a 1"]);
+    // It is at no worker: the next one that takes it hands it over.
+    await until(async () => (await board(store)).counts.waiting === 1);
+    await move(store, "a", here.id);
+    await rath.signal("a", "go", 1, "user:ada");
+    expect(await ended(rath, "a")).toBe("finished");
+    await rath.submit(slow, rath.start("b"), { name: "b", notBefore: Date.now() + 600 });
+    await move(store, "b", there.id);
+    await there.drain();
+    await until(async () => (await board(store)).counts.waiting === 1);
+    await rath.signal("b", "go", 1, "user:ada");
+    expect(await ended(rath, "b")).toBe("finished");
+    await until(async () => (await store.names({ under: ".queue/" })).length === 1);
+    await expect(move(store, "b", here.id)).rejects.toMatchObject({ code: "run-refused" });
+    await rath.submit(greet, rath.start("c"), { name: "c" });
+    for (const worker of [here.id, "nobody"])
+      await expect(move(store, "c", worker)).rejects.toMatchObject({ code: "run-refused" });
+  },
+);
 
 it("[CL14] options that cannot be meant are refused", async () => {
   const wrong = [

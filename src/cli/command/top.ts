@@ -16,7 +16,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     const now = await board(store, most);
     const costs: Costs = {};
     for (const { name } of now.sessions) {
-      if ((await store.head(name)) !== undefined) costs[name] = (await rath.load(name)).usage.cost ?? 0;
+      if ((await store.head(name)) !== undefined) costs[name] = (await rath.load(name)).usage.cost;
     }
     return { ...now, costs };
   };
@@ -38,7 +38,8 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   }
 }
 
-type Costs = { [name: string]: number };
+/** `null` where the price of a call is not known. */
+type Costs = { [name: string]: number | null };
 
 function stuckIn({ sessions }: Board): readonly string[] {
   const stuck = sessions.find(({ place }) => place === "stuck");

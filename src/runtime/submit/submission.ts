@@ -73,6 +73,9 @@ export const WAIT = `${QUEUE}wait/`;
 export const STUCK = `${QUEUE}stuck/`;
 export const PAUSED = `${QUEUE}paused/`;
 export const CANCEL = `${QUEUE}cancel/`;
+/** Leads to the worker that is to go on with a session, and the sessions that are due at one worker. */
+export const MOVE = `${QUEUE}move/`;
+export const FOR = `${QUEUE}for/`;
 
 /** The mark of an entry: the beginning of the id of the submission. */
 export function entryKey({ id }: Pick<Submission, "id">): string {
