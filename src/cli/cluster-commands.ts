@@ -34,6 +34,7 @@ export const OF_CLUSTER: Commands[string] = {
       "--queue <name>": "the queue; default: default",
       "--priority <n>": "from -999 to 999; the highest runs first; default 0",
       "--not-before <time>": "the earliest start: 2026-11-20T09:00:00Z",
+      "--gate <name>": "waits until `rath release` says that this validation has passed",
       "--label <name>": { text: `needs a worker with this label; ${MANY}`, many: true },
       "--needs-sandbox <kind>": { text: `needs a worker with this kind of sandbox; ${MANY}`, many: true },
       "--memory <n>": "the memory that the session needs, in mebibytes",
@@ -71,6 +72,12 @@ export const OF_CLUSTER: Commands[string] = {
     options: { "--all": "also cancels the sessions whose names begin with NAME/" },
     examples: ["rath cancel invoice-7", "rath cancel sweep --all"],
     load: () => import("./command/cancel.js"),
+  },
+  release: {
+    summary: "lets the sessions behind a gate begin, because its validation has passed",
+    arguments: { GATE: "the name of the validation", SESSION: "a session in which it passed" },
+    examples: ["rath release tests nightly"],
+    load: () => import("./command/release.js"),
   },
   move: {
     summary: "continues a submitted session on another worker, from its next effect on",

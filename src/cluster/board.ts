@@ -2,6 +2,7 @@ import {
   AT,
   DUE,
   FOR,
+  HELD,
   LATER,
   PAUSED,
   STUCK,
@@ -14,7 +15,7 @@ import type { Name, Store } from "../store/index.js";
 import { cardAt, WORKERS, type WorkerCard } from "./member.js";
 
 /** Where a submitted session stands in the queue. */
-export type Place = "running" | "due" | "later" | "waiting" | "paused" | "stuck";
+export type Place = "running" | "due" | "later" | "held" | "waiting" | "paused" | "stuck";
 
 export type Row = Pick<Submission, "name" | "module" | "version" | "queue" | "priority" | "tenant"> & {
   readonly place: Place;
@@ -40,6 +41,7 @@ const PARTS: readonly (readonly [Place, string])[] = [
   ["due", FOR],
   ["stuck", STUCK],
   ["paused", PAUSED],
+  ["held", HELD],
   ["later", LATER],
   ["waiting", WAIT],
 ];
@@ -47,7 +49,7 @@ const PAGE = 1_000;
 
 /** The sessions at each worker, and those that wait, as the index of the queue has it. */
 export async function board(store: Store, most = 50): Promise<Board> {
-  const counts = { running: 0, due: 0, stuck: 0, paused: 0, later: 0, waiting: 0 };
+  const counts = { running: 0, due: 0, stuck: 0, paused: 0, held: 0, later: 0, waiting: 0 };
   const sessions: Row[] = [];
   const running = new Map<string, number>();
   for (const [place, under] of PARTS)

@@ -4,13 +4,18 @@ import {
   CANCEL,
   dueEntry,
   entryKey,
+  freeEntry,
+  gateName,
+  heldEntry,
+  heldUnder,
   MOVE,
   PAUSED,
   QUEUE,
+  STUCK,
   type Submission,
   submissionAt,
 } from "../runtime/submit/index.js";
-import { typeOf } from "../session/index.js";
+import { type FactId, type Principal, type Session, typeOf, type View } from "../session/index.js";
 import type { Store } from "../store/index.js";
 import { cardAt, WORKERS } from "./member.js";
 
@@ -26,9 +31,11 @@ export async function unpause(store: Store, name: string): Promise<void> {
   const submission = await unfinished(store, name, "continue");
   const key = entryKey(submission);
   const session = await store.load(submission.id);
+  const held = heldEntry(submission);
   await store.save(session, {
-    name: dueEntry(submission),
-    also: { [PAUSED + key]: null, [`${QUEUE}stuck/${key}`]: null },
+    // A session behind a gate stays there.
+    name: (await store.head(held)) === undefined ? dueEntry(submission) : held,
+    also: { [PAUSED + key]: null, [STUCK + key]: null },
   });
 }
 
@@ -46,7 +53,7 @@ export async function cancel(store: Store, name: string, all = false): Promise<r
     const session = await store.load(submission.id);
     await store.save(session, {
       name: CANCEL + key,
-      also: { [dueEntry(submission)]: session, [PAUSED + key]: null },
+      also: { [dueEntry(submission)]: session, [PAUSED + key]: null, [heldEntry(submission)]: null },
     });
     cancelled.push(one);
   }
@@ -59,7 +66,7 @@ export async function drain(store: Store, worker: string): Promise<void> {
   await store.save(await store.load(id), { name: `${QUEUE}drain/${worker}` });
 }
 
-/** Has a session go on at this worker: where it runs, it rests at its next effect, and whoever takes it next hands it over. */
+/** Has a session go on at this worker: where it runs, it rests at its next effect, and the worker that takes it next hands it over. */
 export async function move(store: Store, name: string, worker: string): Promise<void> {
   const use = `move ${name}`;
   const submission = await unfinished(store, name, "move");
@@ -72,6 +79,55 @@ export async function move(store: Store, name: string, worker: string): Promise<
       "see who has it: rath deploy",
     );
   await store.save(await store.load(id), { name: MOVE + entryKey(submission) });
+}
+
+/** The newest report of a validation. */
+const newestOf = (name: string): View<{ readonly id: FactId; readonly passed: boolean } | null> => ({
+  start: null,
+  step: (newest, fact, { id }) =>
+    fact.type === "validation-report" && fact.name === name ? { id, passed: fact.passed } : newest,
+});
+const AT_ONCE = 100;
+
+/**
+ * Lets the sessions begin that were submitted behind a gate, and those that will be, because a session shows that the validation of
+ * this name has passed. Its report is named in the fact that opens the gate. Resolves with the number of those that waited.
+ *
+ * @param on a session or its name
+ */
+export async function release(
+  store: Store,
+  gate: string,
+  on: string | Session,
+  by?: Principal,
+): Promise<number> {
+  const session = typeof on === "string" ? await store.load(on) : on;
+  const report = session.view(newestOf(gate));
+  if (report?.passed !== true)
+    throw new RefusedError(
+      `release ${gate}`,
+      report === null
+        ? "the session has no report of a validation of this name"
+        : "its newest report of this validation failed",
+      "name a session in which it passed; see its validations: rath log NAME --type validation-report",
+    );
+  const fact = { type: "note", kind: "gate-open", gate, validation: report.id } as const;
+  const opened = session.append({ ...fact, by: by ?? "runtime" });
+  const place = { name: gateName(gate), force: true };
+  await store.save(opened, place);
+  const now = await store.time();
+  for (let released = 0; ; ) {
+    const held = await store.names({ under: heldUnder(gate), limit: AT_ONCE });
+    if (held.length === 0) return released;
+    const also: { [name: string]: Session | null } = {};
+    for (const { name, id } of held) {
+      also[name] = null;
+      const submission = await submissionAt(store, id);
+      if (submission !== undefined) also[freeEntry(submission, now)] = await store.load(id);
+    }
+    await store.save(opened, { ...place, also });
+    released += held.length;
+  }
 }
 
 async function workerId(store: Store, worker: string, use: string): Promise<string> {
@@ -94,7 +150,8 @@ async function unfinished(store: Store, name: string, use: string): Promise<Subm
   return submission;
 }
 
-async function find(store: Store, name: string): Promise<Submission | undefined> {
+/** The submission of the session of this name, if it was submitted. */
+export async function find(store: Store, name: string): Promise<Submission | undefined> {
   const head = await store.head(name);
   if (head === undefined) return undefined;
   const waiting = await submissionAt(store, head);
@@ -103,7 +160,7 @@ async function find(store: Store, name: string): Promise<Submission | undefined>
   return base === undefined ? undefined : submissionAt(store, base);
 }
 
-async function isOver(store: Store, name: string): Promise<boolean> {
+export async function isOver(store: Store, name: string): Promise<boolean> {
   const head = await store.head(name);
   const line = head === undefined ? undefined : await store.line(head);
   return line === undefined || typeOf(line) === "run-end";

@@ -2,7 +2,19 @@ import { expect, it } from "vitest";
 import { openRath, type Rath, statusOf } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { signal, sleep, step, workflow } from "../workflow/index.js";
-import { board, cancel, drain, move, pause, unpause, versions, worker } from "./index.js";
+import {
+  board,
+  cancel,
+  drain,
+  fanOut,
+  gather,
+  move,
+  pause,
+  release,
+  unpause,
+  versions,
+  worker,
+} from "./index.js";
 import { atEnd, place, until, work } from "./testing/bench.js";
 
 const LONG = { timeout: 60_000 };
@@ -280,6 +292,73 @@ it(
       await expect(move(store, "c", worker)).rejects.toMatchObject({ code: "run-refused" });
   },
 );
+
+it("[CL17] a gate holds sessions until its validation has passed", LONG, async () => {
+  const { store, rath } = await place();
+  const names = ["a", "b", "c", "d"];
+  for (const name of names)
+    await rath.submit(greet, rath.start(name), { name, gate: "tests", ...(name === "d" && { queue: "q" }) });
+  await rath.submit(greet, rath.start("other"), { name: "other", gate: "review" });
+  await work(store, [greet]);
+  expect((await board(store)).counts).toMatchObject({ held: 5, due: 0 });
+  const report = (passed: boolean) =>
+    ({ type: "validation-report", name: "tests", passed, by: "runtime" }) as const;
+  const failed = rath.start("check").append(report(true)).append(report(false));
+  for (const on of [failed, rath.start("nothing")])
+    await expect(release(store, "tests", on)).rejects.toMatchObject({ code: "run-refused" });
+  await cancel(store, "b");
+  await pause(store, "c");
+  await unpause(store, "c");
+  await pause(store, "a");
+  expect((await board(store)).counts.held).toBe(4);
+  const passed = failed.append(report(true));
+  expect(await release(store, "tests", passed, "user:ada")).toBe(3);
+  for (const name of ["c", "d"]) expect(await ended(rath, name)).toBe("finished");
+  expect(await ended(rath, "b")).toBe("cancelled");
+  expect((await board(store)).counts).toMatchObject({ held: 1, paused: 1, due: 0 });
+  await unpause(store, "a");
+  expect(await ended(rath, "a")).toBe("finished");
+  const [gate] = await store.names({ under: ".queue/gate/" });
+  expect((await rath.load(gate?.id ?? "")).fact).toMatchObject({
+    kind: "gate-open",
+    gate: "tests",
+    validation: passed.id,
+    by: "user:ada",
+  });
+  await rath.submit(greet, rath.start("later"), { name: "later", gate: "tests" });
+  expect(await ended(rath, "later")).toBe("finished");
+  await expect(rath.submit(greet, rath.start("x"), { gate: "" })).rejects.toMatchObject({
+    code: "run-refused",
+  });
+});
+
+it("[CL18] a fan-out is submitted once, and gathered when all of it is over", LONG, async () => {
+  const { store, rath } = await place();
+  const base = await rath.save(rath.start("Review."), "base");
+  const tasks = Array.from({ length: 100 }, (_, n) => `file ${n}`);
+  const picky = workflow("picky", {}, async (session) => {
+    if (/file 7\b/.test(JSON.stringify(session.recent(1)))) throw new Error("no");
+    return say("ok").forward(session);
+  });
+  const names = await fanOut(rath, picky, base, tasks, { name: "review" });
+  const gathering = gather(store, names);
+  const gaveUp = gather(store, names, { signal: AbortSignal.timeout(20) });
+  await expect(gaveUp).rejects.toMatchObject({ name: "TimeoutError" });
+  await work(store, [picky]);
+  await work(store, [picky]);
+  const gathered = await gathering;
+  expect(await fanOut(rath, picky, base, tasks, { name: "review" })).toEqual(names);
+  await until(async () => (await board(store)).counts.running === 0);
+  expect((await board(store)).counts.due).toBe(0);
+  expect(gathered.parents).toHaveLength(100);
+  expect(gathered.fact).toMatchObject({ type: "branch-merge", adopt: "none" });
+  expect(gathered.parents.filter((one) => statusOf(one) === "failed")).toHaveLength(1);
+  const [, second] = names;
+  expect(gathered.parents[1]?.id).toBe(await store.head(second as string));
+  expect([...gathered.history()].filter(({ fact }) => fact.type === "session-start")).toHaveLength(1);
+  expect((await rath.save(gathered, "gathered")).id).toBe(gathered.id);
+  await expect(fanOut(rath, picky, base, [], { name: "x" })).rejects.toMatchObject({ code: "run-refused" });
+});
 
 it("[CL14] options that cannot be meant are refused", async () => {
   const wrong = [

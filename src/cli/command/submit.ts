@@ -19,7 +19,9 @@ export async function run(shell: Shell, input: Input): Promise<void> {
       'give the task: rath submit FILE --input "Pay invoice 7."',
     );
   const by = start.by ?? shell.person;
-  const [name, queue, notBefore] = ["name", "queue", "notBefore"].map((option) => textOption(input, option));
+  const [name, queue, notBefore, gate] = ["name", "queue", "notBefore", "gate"].map((option) =>
+    textOption(input, option),
+  );
   const known = on === undefined && name !== undefined ? await startedAs(rath, name, text) : undefined;
   const base = on === undefined ? (known ?? rath.start(text, { by })) : await rath.load(on);
   const session = on === undefined || text === undefined ? base : base.say(text, { by });
@@ -36,6 +38,7 @@ export async function run(shell: Shell, input: Input): Promise<void> {
     ...(name !== undefined && { name }),
     ...(queue !== undefined && { queue }),
     ...(notBefore !== undefined && { notBefore }),
+    ...(gate !== undefined && { gate }),
     ...(priority !== undefined && { priority: Number(priority) }),
   });
   shell.tell(submitted);

@@ -14,6 +14,8 @@ export type Submission = {
   readonly queue: string;
   readonly priority: number;
   readonly notBefore?: string;
+  /** The validation that must have passed before it begins. */
+  readonly gate?: string;
   readonly needs: Needs;
   /** On whose behalf it runs. Queues are fair between them. */
   readonly tenant: Principal;
@@ -45,7 +47,7 @@ export async function submissionAt(store: Store, id: FactId): Promise<Submission
       ? undefined
       : (readFact(line, undefined) as FactOf<"note"> & Submission & { readonly submitter?: Principal });
   if (fact?.type !== "note" || fact.kind !== KIND) return undefined;
-  const { name, module, version, queue, priority, notBefore, needs, tenant, submitter, at } = fact;
+  const { name, module, version, queue, priority, notBefore, gate, needs, tenant, submitter, at } = fact;
   return {
     id,
     name,
@@ -57,6 +59,7 @@ export async function submissionAt(store: Store, id: FactId): Promise<Submission
     tenant,
     at,
     ...(notBefore !== undefined && { notBefore }),
+    ...(gate !== undefined && { gate }),
     ...(submitter !== undefined && { by: submitter }),
   };
 }
@@ -76,6 +79,9 @@ export const CANCEL = `${QUEUE}cancel/`;
 /** Leads to the worker that is to go on with a session, and the sessions that are due at one worker. */
 export const MOVE = `${QUEUE}move/`;
 export const FOR = `${QUEUE}for/`;
+/** The sessions behind a gate, and the gates that were opened. */
+export const HELD = `${QUEUE}held/`;
+const GATE = `${QUEUE}gate/`;
 
 /** The mark of an entry: the beginning of the id of the submission. */
 export function entryKey({ id }: Pick<Submission, "id">): string {
@@ -105,6 +111,28 @@ export function classOf({ module, version, queue, needs }: Submission): string {
 /** An entry that becomes due at a time. */
 export function laterEntry(at: number, submission: Pick<Submission, "id">): string {
   return `${LATER}${timePart(at)}/${entryKey(submission)}`;
+}
+
+/** The name of a gate: it leads to the fact that opened it. */
+export function gateName(gate: string): string {
+  return GATE + short(gate, 16);
+}
+
+/** The beginning of the entries behind a gate. */
+export function heldUnder(gate: string): string {
+  return `${HELD}${short(gate, 16)}/`;
+}
+
+/** An entry that waits for its gate. */
+export function heldEntry({ id, gate = "" }: Pick<Submission, "id" | "gate">): string {
+  return heldUnder(gate) + entryKey({ id });
+}
+
+/** Where a session waits that no gate holds. */
+export function freeEntry(submission: Submission, now: number): string {
+  const { notBefore } = submission;
+  const earliest = notBefore === undefined ? 0 : Date.parse(notBefore);
+  return earliest > now ? laterEntry(earliest, submission) : dueEntry(submission);
 }
 
 /** The time of such an entry. */

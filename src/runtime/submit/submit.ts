@@ -8,8 +8,9 @@ import { behalfOf } from "../policy/index.js";
 import type { Rath } from "../rath.js";
 import { recordedRun } from "../tape/recorded.js";
 import {
-  dueEntry,
-  laterEntry,
+  freeEntry,
+  gateName,
+  heldEntry,
   MOST_PRIORITY,
   type Needs,
   type Submission,
@@ -26,6 +27,8 @@ export type SubmitOptions = {
   readonly priority?: number;
   /** No worker begins it before this time: a Date, a text such as 2026-11-20T09:00:00Z, or milliseconds since 1970. */
   readonly notBefore?: Date | string | number;
+  /** The name of a validation: the session waits until somebody releases those behind it (`rath release`), because it has passed. */
+  readonly gate?: string;
   /** The properties of the workers that can run it. */
   readonly needs?: Needs;
   /** The principal who submits it; it is run on their behalf. Default: the last speaker in the session. */
@@ -69,14 +72,15 @@ export async function submit(
   const at = new Date(await store.time()).toISOString();
   const asked = session.append({ ...submissionFact(given), at });
   const submission: Submission = { ...given, id: asked.id, at };
-  const { notBefore } = wanted;
-  const entry =
-    notBefore !== undefined && Date.parse(notBefore) > Date.parse(submission.at)
-      ? laterEntry(Date.parse(notBefore), submission)
-      : dueEntry(submission);
+  const free = freeEntry(submission, Date.parse(at));
+  const { gate } = wanted;
+  const isHeld = async () => gate !== undefined && (await store.head(gateName(gate))) === undefined;
+  const entry = (await isHeld()) ? heldEntry(submission) : free;
   try {
     // Several who submit the same in one millisecond write the same line, and one of them is first.
     const { written } = await store.save(asked, { name, also: { [entry]: asked } });
+    // The gate may have been opened in between by a process that did not see this one.
+    if (entry !== free && !(await isHeld())) await store.save(asked, { name: free, also: { [entry]: null } });
     return { name, id: asked.id, repeated: written === 0 };
   } catch (error) {
     // Another process was first, with the same or with something else.
@@ -89,10 +93,13 @@ export async function submit(
   }
 }
 
-const OPTIONS = optionNames<SubmitOptions>()("name queue priority notBefore needs by");
+const OPTIONS = optionNames<SubmitOptions>()("name queue priority notBefore gate needs by");
 const NEEDS = optionNames<Needs>()("sandboxes labels memory");
 
-type Wanted = Pick<Submission, "name" | "module" | "version" | "queue" | "priority" | "notBefore" | "needs">;
+type Wanted = Pick<
+  Submission,
+  "name" | "module" | "version" | "queue" | "priority" | "notBefore" | "gate" | "needs"
+>;
 
 /** The submission of this session for this program under this name, if it is recorded: it may wait, run or be over by now. */
 async function submittedBefore(store: Store, wanted: Wanted, base: FactId): Promise<Submitted | undefined> {
@@ -116,12 +123,17 @@ export async function baseOfRun(store: Store, name: string): Promise<FactId | un
 }
 
 function checkedOptions(options: SubmitOptions, use: string) {
-  const { queue = "default", priority = 0, notBefore, needs = {} } = options;
+  const { queue = "default", priority = 0, notBefore, gate, needs = {} } = options;
   const refuse = (reason: string, hint: string): never => {
     throw new RefusedError(use, reason, hint);
   };
   if (!isText(queue) || queue === "" || queue.length > 100)
     refuse(`\`queue\` is ${showValue(queue)}`, 'name a queue in at most 100 characters: queue: "nightly"');
+  if (gate !== undefined && (!isText(gate) || gate === "" || gate.length > 200))
+    refuse(
+      `\`gate\` is ${showValue(gate)}`,
+      'name a validation in at most 200 characters: gate: "release tests"',
+    );
   if (!Number.isInteger(priority) || Math.abs(priority) > MOST_PRIORITY)
     refuse(`\`priority\` is ${showValue(priority)}`, "give a whole number from -999 to 999");
   const time = notBefore === undefined ? 0 : new Date(notBefore).getTime();
@@ -139,6 +151,7 @@ function checkedOptions(options: SubmitOptions, use: string) {
     queue,
     priority,
     needs,
+    ...defined({ gate }),
     ...(notBefore !== undefined && { notBefore: new Date(time).toISOString() }),
   };
 }
