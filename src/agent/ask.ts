@@ -1,4 +1,4 @@
-import { isStreamed, perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
+import { admitted, isStreamed, perform, pricesOf, type Retry, type Spend } from "../runtime/index.js";
 import type { FactOf, Failure, Json, Session } from "../session/index.js";
 import { defined } from "../util/index.js";
 import { ModelFailedError } from "./error.js";
@@ -90,6 +90,7 @@ function performed(
   // The prices of the host come before the listed ones.
   const price = priceOf(model.modelId, pricesOf(session)) ?? priceOf(model.modelId);
   const by = `service:${model.provider}` as const;
+  const spend = spendOf(prompt, config, price);
   return perform(session, {
     fact: {
       type: "model-call",
@@ -101,6 +102,7 @@ function performed(
     },
     effect: "read",
     act: async (attempt) => {
+      const taken = await admitted(session, model.provider, spend.tokens ?? 0, attempt.signal);
       const reply = await callModel(model, prompt, config, {
         signal: attempt.signal,
         stream: stream || (typeof model.doStream === "function" && isStreamed(session)),
@@ -110,6 +112,7 @@ function performed(
         called: called && insists !== true,
         onDelta: (delta) => attempt.emit(delta),
       });
+      taken(reply.usage.input + reply.usage.output);
       const cost = price && { cost: costOf(reply.usage, price) };
       return Object.assign({ type: "model-reply", by } as const, reply, cost, { agent: config.agent });
     },
@@ -120,7 +123,7 @@ function performed(
       by,
     }),
     retry,
-    spend: spendOf(prompt, config, price),
+    spend,
     ...defined({ timeout }),
   });
 }

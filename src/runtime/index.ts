@@ -17,6 +17,7 @@ export { budgetFault, RefusedError, requireKnown, requireModule } from "./given.
 export { loadedForReplay } from "./loading.js";
 export { type Description, describe, digestOfModule, type Module } from "./module.js";
 export {
+  admitted,
   forward,
   hold,
   hostServices,

@@ -85,6 +85,16 @@ export function pricesOf(session: Session): Prices {
   return scopeOf(session, "look up a price").run.options.prices;
 }
 
+/** Waits until a model call of about so many tokens fits the limits of its provider. */
+export function admitted(
+  session: Session,
+  provider: string,
+  tokens: number,
+  signal?: AbortSignal,
+): Promise<(taken: number) => void> {
+  return scopeOf(session, "call a model").run.options.rates.admit(provider, tokens, signal);
+}
+
 /** Whether somebody reads the answers of models in this run while they come. */
 export function isStreamed(session: Session): boolean {
   return scopeOf(session, "ask who listens").run.options.streams;

@@ -4,6 +4,7 @@ import type { Store } from "../store/index.js";
 import { optionNames, showValue } from "../util/index.js";
 import { RefusedError } from "./given.js";
 import type { Policy } from "./policy/index.js";
+import type { Rates } from "./rate.js";
 import type { Budget } from "./request/request.js";
 import type { Durability } from "./run/durability.js";
 import type { Mode, Prices } from "./run/options.js";
@@ -16,6 +17,11 @@ export type RathOptions = ServiceOptions & {
   readonly prices?: Prices;
   /** The budget of each run, unless the run has its own. */
   readonly budget?: Budget;
+  /**
+   * Limits of providers, shared by all processes on the store: a model call waits until it fits. The wait counts into the time limit
+   * of the call.
+   */
+  readonly rates?: Rates;
   /** The policies for every run. The strictest verdict counts. */
   readonly policy?: Policy | readonly Policy[];
   /** Kinds of sandboxes by the name that sessions move to, beside and instead of local, virtual, docker and host. */
@@ -82,5 +88,5 @@ export const RUN_SETTINGS = optionNames<RunSettings>()("by name budget signal");
 export const REPLAY_SETTINGS = optionNames<ReplaySettings>()("mode name until from by policy signal");
 /** A misspelt limit or secret would be ignored. */
 export const RATH_OPTIONS = optionNames<RathOptions>()(
-  "store prices budget policy sandboxes secrets durability clock random uuid patience",
+  "store prices budget rates policy sandboxes secrets durability clock random uuid patience",
 );

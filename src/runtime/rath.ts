@@ -25,6 +25,7 @@ import {
   type TakeOver,
 } from "./people/people.js";
 import type { GivenApproval } from "./people/standing.js";
+import { RateLimiter } from "./rate.js";
 import {
   policiesOf,
   RATH_OPTIONS,
@@ -92,6 +93,7 @@ export class Rath {
       budget: options.budget,
       services: this.services,
       prices: options.prices ?? {},
+      rates: new RateLimiter(open, options.rates),
       policies: policiesOf(options.policy),
       durability: durabilityOf(options.durability),
       secrets,

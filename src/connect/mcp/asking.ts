@@ -1,6 +1,6 @@
 import type { LanguageModel, Prompt } from "../../agent/model/index.js";
 import { callModel, costOf, estimateTokens, failureOf, priceOf, textOf } from "../../agent/model/index.js";
-import { forward, hold, type Module, perform, pricesOf } from "../../runtime/index.js";
+import { admitted, forward, hold, type Module, perform, pricesOf } from "../../runtime/index.js";
 import { digestOf, type FactOf, type Json, type Session } from "../../session/index.js";
 import { StepError, signal, step } from "../../workflow/index.js";
 import type { Answer, Answers, Asking, Called, Question, Resume } from "./call.js";
@@ -241,7 +241,9 @@ export async function sampled(
     fact: { type: "model-call", model: model.modelId, agent, prompt: prompt.digest, parameters },
     effect: "read",
     act: async ({ signal }) => {
+      const taken = await admitted(session, model.provider, prompt.tokens + output, signal);
       const reply = await callModel(model, prompt, { agent, parameters }, { signal });
+      taken(reply.usage.input + reply.usage.output);
       const cost = price === undefined ? {} : { cost: costOf(reply.usage, price) };
       return { type: "model-reply", ...reply, ...cost, agent, by };
     },

@@ -3,6 +3,7 @@ import type { FactOf, Json, Principal, Session } from "../../session/index.js";
 import type { Lease, Store } from "../../store/index.js";
 import type { Module } from "../module.js";
 import type { Policy } from "../policy/index.js";
+import type { RateLimiter } from "../rate.js";
 import type { Budget } from "../request/request.js";
 import type { Secrets } from "../secrets.js";
 import type { Services } from "../services.js";
@@ -32,6 +33,7 @@ export type RunServices = {
   readonly budget?: Budget | undefined;
   readonly services: Services;
   readonly prices: Prices;
+  readonly rates: RateLimiter;
   readonly policies: readonly Policy[];
   readonly durability: Durability;
   readonly secrets: Secrets;
