@@ -3,7 +3,7 @@ import { agent } from "../../agent/index.js";
 import { scripted } from "../../agent/model/index.js";
 import { tool } from "../../agent/tool/index.js";
 import type { Module } from "../../runtime/index.js";
-import { rathOf, storeOf } from "../../runtime/testing/rath.js";
+import { rathOf, storeOf, urlOf } from "../../runtime/testing/rath.js";
 import type { Json } from "../../session/index.js";
 import { step, workflow } from "../../workflow/index.js";
 import { type A2aCard, a2a, FrontError, type Handler } from "./index.js";
@@ -315,6 +315,41 @@ describe("A2A", () => {
       "TASK_STATE_CANCELED",
     );
     expect(calls()).toBe(0);
+  });
+
+  it("[T16] a subscriber of a task that somebody else continues is told its end", async () => {
+    const url = urlOf("sqlite");
+    const rath = rathOf({ store: await storeOf(url) });
+    let [begin, go] = [(): void => {}, (): void => {}];
+    const begun = new Promise<void>((resolve) => (begin = resolve));
+    const gate = new Promise<void>((resolve) => (go = resolve));
+    const run = () => {
+      begin();
+      return gate.then(() => "deployed");
+    };
+    const deploy = tool({
+      name: "deploy",
+      description: "Deploys.",
+      input: { type: "object" },
+      effect: "write",
+      approval: true,
+      run,
+    });
+    const module = agent({ name: "ops", model: scripted({ tool: "deploy" }, "Done."), tools: [deploy] });
+    const handler = a2a(rath, module, { open: true, card });
+    const { id } = await sent(handler, "deploy");
+    const name = `a2a/user/task/${id}`;
+    await rath.approve(name, { by: "user:boss" });
+    const going = rathOf({ store: await storeOf(url) }).resume(name, module);
+    await begun;
+    const watched = await handler(
+      posted({ jsonrpc: "2.0", id: 1, method: "SubscribeToTask", params: { id } }),
+    );
+    go();
+    await going;
+    expect((await eventsOf(watched)).at(-1)?.result).toMatchObject({
+      statusUpdate: { status: { state: "TASK_STATE_COMPLETED" } },
+    });
   });
 
   it("[T16] a task whose process ended goes on when it is read, and one that others answered too", async () => {

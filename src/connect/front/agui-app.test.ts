@@ -364,10 +364,8 @@ describe("the app's part of AG-UI", () => {
     const other = await handler(posted(inputFor("", { runId: "r2", messages }), { "x-who": "eve" }));
     expect([other.status, await other.json()]).toMatchObject([409, { error: { code: "work-pending" } }]);
     const events = await asked(handler, inputFor("", { runId: "r2", messages }));
-    expect(of(events, "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta)).toEqual([
-      "I did not pay.",
-      "Good bye.",
-    ]);
+    const deltas = of(events, "TEXT_MESSAGE_CONTENT").map(({ delta }) => delta);
+    expect(deltas.join("")).toBe("I did not pay.Good bye.");
     expect(prompts[0]).toContain("Never mind.");
     const give = [...(await rath.load("shared/t1")).history()].find(
       ({ fact }) => fact.type === "approval-give",

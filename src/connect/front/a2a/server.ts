@@ -6,6 +6,7 @@ import { defined, isObject } from "../../../util/index.js";
 import { type FrontSender, giveReplies } from "../answer.js";
 import { namePart } from "../door.js";
 import { EventStream, follow } from "../event-stream.js";
+import { takenOver } from "../take-over.js";
 import type { A2aOptions } from "./a2a.js";
 import { CARD_PATH } from "./card.js";
 import { listTasks } from "./list.js";
@@ -177,9 +178,11 @@ export class TaskServer {
   }
 
   #resume({ name, ids, session }: Found, who: Principal): Live {
-    return this.#begin(name, ids, { who, run: session?.fact.run }, (signal) =>
-      this.#rath.resume(name, this.#module, { signal }),
-    );
+    const rath = this.#rath;
+    return this.#begin(name, ids, { who, run: session?.fact.run }, async (signal) => {
+      const resume = () => rath.stream.resume(name, this.#module, { signal });
+      return (await takenOver(rath, name, resume, () => {}, signal)).result;
+    });
   }
 
   #begin(

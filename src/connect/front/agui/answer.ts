@@ -1,5 +1,12 @@
-import { type Awaited, CancelledError, type Rath, RunFailedError, statusOf } from "../../../runtime/index.js";
-import { type FactId, type Failure, type Json, type Session, warnOf } from "../../../session/index.js";
+import {
+  type Awaited,
+  CancelledError,
+  type Observation,
+  type Rath,
+  RunFailedError,
+  statusOf,
+} from "../../../runtime/index.js";
+import { diff, type FactId, type Failure, type Json, type Session, warnOf } from "../../../session/index.js";
 import { FencedError } from "../../../store/index.js";
 import { defined } from "../../../util/index.js";
 import { answerable, type FrontSender } from "../answer.js";
@@ -49,6 +56,8 @@ export class AguiAnswer {
   readonly #given: Given;
   readonly #prepared: Prepared;
   readonly #start: Json;
+  /** The facts that the teller has heard. */
+  readonly #heard = new Set<FactId>();
   readonly #teller: AguiTeller;
   readonly #stop = new AbortController();
   #ends = false;
@@ -112,11 +121,16 @@ export class AguiAnswer {
   async #run(): Promise<void> {
     const { rath, name } = this.#given;
     const { before, run, go } = this.#prepared;
-    const unfollow = follow(rath, { name, run }, (observation) => this.#teller.hear(observation));
+    const unfollow = follow(rath, { name, run }, (observation) => this.#hear(observation));
+    const told = {
+      said: (session: Session) =>
+        this.#tell({ type: "MESSAGES_SNAPSHOT", messages: messagesIn(session) }, true),
+      seen: (session: Session) => {
+        for (const node of diff(before, session).theirs) this.#hear({ kind: "fact", session: node });
+      },
+    };
     try {
-      const said = (session: Session) =>
-        this.#tell({ type: "MESSAGES_SNAPSHOT", messages: messagesIn(session) }, true);
-      await this.#end(go === undefined ? before : await go(this.#stop.signal, said));
+      await this.#end(go === undefined ? before : await go(this.#stop.signal, told));
     } catch (error) {
       const session = error instanceof CancelledError ? error.session : undefined;
       if (session !== undefined) await this.#end(session);
@@ -125,6 +139,16 @@ export class AguiAnswer {
       unfollow();
       for (const { stream } of this.#readings) stream.end();
     }
+  }
+
+  /** What somebody else records is heard from the record, and where they do so in this process also while it happens. */
+  #hear(observation: Observation): void {
+    if (observation.kind === "fact") {
+      const { id } = observation.session;
+      if (this.#heard.has(id)) return;
+      this.#heard.add(id);
+    }
+    this.#teller.hear(observation);
   }
 
   #tell(event: AguiEvent, late = false): void {

@@ -14,8 +14,10 @@ import {
   type Session,
   type View,
 } from "../../../session/index.js";
+import { defined } from "../../../util/index.js";
 import { type FrontSender, giveReplies, isAnswerable, isRequester, type Reply } from "../answer.js";
 import { RequestError } from "../door.js";
+import { takenOver } from "../take-over.js";
 import { callsOf, frontContext, isFrontCall, offerView } from "./front-tool.js";
 import type { AguiInput } from "./input.js";
 import { RUN_NOTE } from "./messages.js";
@@ -29,7 +31,15 @@ export type Prepared = {
   readonly isLate: boolean;
   /** The nonce of a run that goes on. */
   readonly run?: string | undefined;
-  readonly go?: (signal: AbortSignal, said: (session: Session) => void) => Promise<Session>;
+  readonly go?: (signal: AbortSignal, told: Told) => Promise<Session>;
+};
+
+/** Hears of what becomes of a thread while its answer is under way. */
+type Told = {
+  /** What is new was said. */
+  readonly said: (session: Session) => void;
+  /** Somebody else went on with its run, as far as this. */
+  readonly seen: (session: Session) => void;
 };
 
 type Given = {
@@ -98,7 +108,7 @@ function begun(given: Given, session: Session, fresh: AguiInput["messages"]): Pr
     before: told,
     isLate: fresh.length === 0,
     go: (signal) =>
-      rath.run(module, told, { name, signal, by: sender.who, ...(budget !== undefined && { budget }) }),
+      rath.stream(module, told, { name, signal, by: sender.who, ...defined({ budget }) }).result,
   };
 }
 
@@ -215,12 +225,13 @@ function continued(
     before: session,
     isLate: fresh.length === 0,
     run: session.fact.run,
-    go: async (signal, said) => {
-      const ended = await rath.resume(name, module, { signal });
+    go: async (signal, told) => {
+      const resume = () => rath.stream.resume(name, module, { signal });
+      const ended = await (await takenOver(rath, name, resume, told.seen, signal)).result;
       if (input === undefined || fresh.length === 0 || statusOf(ended) === "waiting") return ended;
       const { before, go } = begun({ ...given, input }, await rath.load(name), fresh);
-      said(before);
-      return (go as NonNullable<Prepared["go"]>)(signal, said);
+      told.said(before);
+      return (go as NonNullable<Prepared["go"]>)(signal, told);
     },
   };
 }

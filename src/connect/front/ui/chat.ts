@@ -2,12 +2,12 @@ import { type Rath, recordedRun, statusOf } from "../../../runtime/index.js";
 import type { FactId, Session } from "../../../session/index.js";
 import { giveReplies, type Reply } from "../answer.js";
 import { RequestError } from "../door.js";
+import { takenOver } from "../take-over.js";
 import { Answer, finishOf } from "./answer.js";
 import { chunkFor, partsOf, type UiMessage } from "./chunk.js";
 import type { UiInput } from "./input.js";
 import type { UiDoor } from "./options.js";
-import { messagesIn, type RecordedMessage } from "./record.js";
-import { takenOver } from "./take-over.js";
+import { catchUp, messagesIn, type RecordedMessage } from "./record.js";
 import { awaitedChunks, repliesIn, tellCalls } from "./waiting.js";
 
 type Recorded = { readonly session: Session; readonly messages: readonly RecordedMessage[] };
@@ -123,7 +123,8 @@ export class Chat {
     if (session.fact.run === undefined) return this.#run(session, message);
     return this.#answer({ message, begun }, (signal) => {
       const go = () => rath.stream.turn(module, this.#name, undefined, { signal });
-      return begun === undefined ? go() : takenOver(this.#door, this.#name, begun, go);
+      if (begun === undefined) return go();
+      return takenOver(rath, this.#name, go, (now) => catchUp(begun, now, module.name), signal);
     });
   }
 

@@ -1,33 +1,34 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { RunStream } from "../../../runtime/index.js";
-import { FencedError } from "../../../store/index.js";
-import type { UiDoor } from "./options.js";
-import { catchUp, type RecordedAnswer } from "./record.js";
+import type { Rath, RunStream } from "../../runtime/index.js";
+import type { Session } from "../../session/index.js";
+import { FencedError } from "../../store/index.js";
 
 /** Milliseconds between two looks at what others record. */
 const LOOK = 200;
 
 /**
- * Goes on with the run of an answer. Until it is this request's to go on with, somebody else may be at it, in this process or
- * in another one: the answer is told what they record.
+ * Goes on with a run. Until it is this request's to go on with, somebody else may be at it, in this process or in another one:
+ * their work is looked at.
  *
  * @param go asks for the run; asked again after another process had it
+ * @param look sees the newest session, before the stream tells the rest
  */
 export async function takenOver(
-  { rath, module }: UiDoor,
+  rath: Rath,
   name: string,
-  answer: RecordedAnswer,
   go: () => RunStream,
+  look: (session: Session) => void,
+  signal?: AbortSignal,
 ): Promise<RunStream> {
   const store = await rath.store();
   let seen: string | undefined;
-  const look = async (isStale: () => boolean): Promise<void> => {
+  const glance = async (isStale: () => boolean): Promise<void> => {
     const head = await store.head(name);
     if (head === undefined || head === seen) return;
     const session = await rath.load(head);
     if (isStale()) return;
     seen = head;
-    catchUp(answer, session, module.name);
+    look(session);
   };
   for (;;) {
     const stream = go();
@@ -42,13 +43,13 @@ export async function takenOver(
     const late = (): Promise<undefined> => pause(LOOK, undefined, { ref: false });
     let found = await Promise.race([settled, late()]);
     // Once the run is taken, the stream tells the rest.
-    for (; found === undefined; found = await Promise.race([settled, late()])) await look(() => isTaken);
+    for (; found === undefined; found = await Promise.race([settled, late()])) await glance(() => isTaken);
     if ("head" in found) {
-      catchUp(answer, await rath.load(found.head), module.name);
+      look(await rath.load(found.head));
       return stream;
     }
-    if (!(found.error instanceof FencedError)) throw found.error;
-    await look(() => false);
+    if (!(found.error instanceof FencedError) || signal?.aborted === true) throw found.error;
+    await glance(() => false);
     await late();
   }
 }
