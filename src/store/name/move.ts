@@ -5,11 +5,7 @@ import type { Committed, Fence, Move, NameRecord } from "../shelf.js";
 import type { SaveOptions } from "../store.js";
 
 /** The move of a name that options ask for, after a look at what can be said without the store. */
-export function moveTo(
-  name: string,
-  head: FactId,
-  options: Omit<SaveOptions, "name">,
-): Move {
+export function moveTo(name: string, head: FactId, options: Omit<SaveOptions, "name">): Move {
   checkName(name);
   const { expect, force, lease, key } = options;
   if (expect !== undefined && expect !== null && !isDigest(expect))

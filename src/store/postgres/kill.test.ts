@@ -66,7 +66,7 @@ describe("a server that is killed", () => {
     onTestFinished(() => store.close());
     await store.save(Session.start("hi", { inline: 0 }).say("on"), { name: "main" });
     const loaded = await store.load("main");
-    const watch = store.watch();
+    const watch = store.watch()[Symbol.asyncIterator]();
     let turns = 0;
     const turning = setInterval(() => turns++, 5);
     onTestFinished(() => clearInterval(turning));

@@ -49,7 +49,9 @@ export class SqliteShelf extends SqlShelf implements Shelf {
     this.#listeners = new PollingListeners(connection);
     this.#group = new GroupCommit(
       (commits) =>
-        this.write((tables, now) => commits.map((commit) => applyCommit(tables, inClockOfStore(commit, now)))),
+        this.write((tables, now) =>
+          commits.map((commit) => applyCommit(tables, inClockOfStore(commit, now))),
+        ),
       () => connection.dead,
     );
   }
