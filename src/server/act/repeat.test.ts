@@ -20,7 +20,10 @@ it("[SA4] a repeated key is answered from memory only with the same roles", asyn
 });
 
 it("[SA19] what was erased is in no answer that is given again, nor in what is kept of a request", async () => {
-  const shy = agent({ name: "talker", model: scripted("heliotrope ".repeat(5_000), "heliotrope ".repeat(5_000)) });
+  const shy = agent({
+    name: "talker",
+    model: scripted("heliotrope ".repeat(5_000), "heliotrope ".repeat(5_000)),
+  });
   const ground = await serving({ modules: { talker: shy } });
   const ada = client(ground.url, { token: ground.token("ada", ["run", "erase"]) });
   const keyed = (key: string) => ({ headers: { "idempotency-key": key } });
