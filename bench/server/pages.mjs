@@ -65,7 +65,7 @@ const pages = {
   origins: "/api/origins/long?limit=1000",
   memory: "/api/memory",
   conflicts: `${long}/conflicts?theirs=long/aside`,
-  back: "/api/sessions/long~10000/facts?limit=1",
+  back: "/api/sessions/long~5000/facts?limit=1",
   at_branch: "/api/sessions/long@main/facts?limit=1",
 };
 let index_cpu_ms = 0;

@@ -2,6 +2,7 @@ import { type Context, Hono } from "hono";
 import { jsonOf, RequestError } from "../connect/front/index.js";
 import type { Found } from "../store/index.js";
 import { keyOf } from "./act/repeat.js";
+import { outcomeOf, type Ran } from "./act/under-way.js";
 import { type Call, forbidden, type Handlers, type Parts, placeOf } from "./call.js";
 import { fieldsOf, parametersOf, type Role, type Route } from "./contract/route.js";
 import { routes } from "./contract/routes.js";
@@ -102,10 +103,11 @@ function operation(route: Route, run: Operation, options: Operating) {
       if (!(answer instanceof Response)) return Response.json(answer);
       return identity === undefined ? answer : stays.keep(answer, request, identity);
     };
-    // A repeated stream attaches to its run.
-    const isKeyed = identity !== undefined && request.method === "POST" && !("media" in route.answer);
-    if (!isKeyed) return respond();
-    return acts.repeats.once(keyOf(request, identity.principal, given.body), identity, respond);
+    // A repeated stream attaches to its run, and what only looks is looked at anew.
+    const isKeyed = request.method === "POST" && !("media" in route.answer) && !isLook(route, given.body);
+    if (identity === undefined || !isKeyed) return respond();
+    const outcome = async ({ name, id }: Ran): Promise<Ran> => outcomeOf(name, await rath.load(id));
+    return acts.repeats.once(keyOf(request, identity.principal, given.body), identity, respond, outcome);
   };
   if (route !== routes.start) return answered;
   // Only what is refused is counted: nobody is kept from entering by others who try to.
@@ -114,6 +116,13 @@ function operation(route: Route, run: Operation, options: Operating) {
       options.strangers.take(route.path);
       throw error;
     });
+}
+
+/** Whether a request changes nothing. Its answer has words of the record, so none is remembered. */
+function isLook(route: Route, body: object): boolean {
+  return (
+    route === routes.replay || route === routes.rerunPlan || (route === routes.erase && !("token" in body))
+  );
 }
 
 /** The verified sender. A request without one gets 401, and after many tries 429. */

@@ -91,7 +91,7 @@ export async function placeOf(
 }
 
 /** So many facts back, and no farther, `~3` leads; the branches of a longer session are those of its graph. */
-const STEPS = 10_000;
+const STEPS = 5_000;
 const LONG = 20_000;
 
 /** The fact that `~3` or `@branch`, or one after the other, leads to from a name or an id. */

@@ -1,9 +1,10 @@
 import { generateKeyPair } from "jose";
 import { expect, it } from "vitest";
 import { Session } from "../session/index.js";
+import { StoreError } from "../store/index.js";
 import { client } from "./contract/client.js";
 import { RateLimit } from "./guard/rate.js";
-import { problemOf } from "./problem.js";
+import { problemOf, problemResponse } from "./problem.js";
 import { server } from "./server.js";
 import { eventsOf } from "./testing/events.js";
 import { issuerOf } from "./testing/issuer.js";
@@ -106,6 +107,12 @@ it("[SG3] an error that is not about the request shows nothing of itself", () =>
     detail: "The server could not do this.",
     code: "internal",
   });
+  const data = { url: "postgres://db.internal", retry: true };
+  const away = problemResponse(new StoreError("unreachable", "No way to db.internal.", "wait", { data }));
+  expect([away.status, away.headers.get("retry-after")]).toEqual([503, "5"]);
+  expect(JSON.stringify(problemOf(new StoreError("unreachable", "No way.", "wait", { data })))).not.toContain(
+    "internal",
+  );
 });
 
 it("[SG4] every answer says that it is not run, framed, sniffed or kept", async () => {

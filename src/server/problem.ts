@@ -77,9 +77,18 @@ export type Problem = {
   readonly data?: Json;
 };
 
+/** A database that is away, or held by others: the same request may succeed soon. */
+const AWAY: ReadonlySet<string> = new Set(["store-unreachable", "store-locked"]);
+
 /** An error as a client may see it. */
 export function problemOf(thrown: unknown): Problem {
   const error = readableError(thrown);
+  if (error instanceof RathError && AWAY.has(error.code)) {
+    // Where the database is stands in the log of the server.
+    warnOf(error, "OPENRATH_SERVER");
+    const away = described(503, error.code, "The store of the server cannot be reached now.");
+    return { ...away, hint: "try again in a few seconds", data: { retryAfter: 5 } };
+  }
   const status =
     error instanceof RequestError
       ? error.status

@@ -1,11 +1,13 @@
 import { type Handler, RequestError } from "../connect/front/index.js";
 import type { Module, Rath } from "../runtime/index.js";
+import { warnOf } from "../session/index.js";
 import { optionNames } from "../util/index.js";
 import { isModule, requireOptions } from "../workflow/index.js";
 import { Alarms } from "./act/alarms.js";
 import { Erasures } from "./act/erase.js";
 import { Following } from "./act/follow.js";
 import { Repeats } from "./act/repeat.js";
+import { forgetRequests } from "./act/request.js";
 import { resumeAll } from "./act/runs.js";
 import { type RunLimits, UnderWay } from "./act/under-way.js";
 import { appOf } from "./app.js";
@@ -131,7 +133,9 @@ export function serverWith(rath: Rath, options: ServerOptions, signIns?: Auth): 
     token: auth.token,
     start: () => auth.start(),
     resume: async () => {
-      following.begin({ rath, modules, acts }, await rath.store());
+      const store = await rath.store();
+      following.begin({ rath, modules, acts }, store);
+      forgetRequests(store).catch((error: unknown) => warnOf(error, "OPENRATH_SERVER"));
       return resumeAll({ rath, modules, acts });
     },
     close: () => {

@@ -2,6 +2,11 @@ import { type Digest, digestsOf, type FactId, parentsOf } from "../session/index
 import { isFenced } from "./name/move.js";
 import type { Commit, Committed, Fence, Move, NameRecord, NameTable, NewFact, Tables } from "./shelf.js";
 
+/** Leases end by the clock of the store, whatever that of a process says. */
+export function inClockOfStore(commit: Commit, now: number): Commit {
+  return commit.move === undefined ? commit : { ...commit, move: { ...commit.move, now } };
+}
+
 /** Makes a commit: fence, then step key, then parents and head, then what it writes. */
 export function applyCommit(tables: Tables, commit: Commit): Committed {
   const { facts, names, blobs } = tables;

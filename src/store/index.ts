@@ -8,6 +8,7 @@ export {
 export { lineBefore, readBlobLine, readErasureLine, readLines } from "./exchange/lines.js";
 export { besideStore, defaultStore, homeOf, shownUrl } from "./home.js";
 export type { Lease } from "./name/lease.js";
+export { namesMoved, newestToken } from "./name/moved.js";
 /** Which process something belongs to, and whether it is certainly gone. */
 export { identityOf, isDead, newOwner, thisProcess } from "./name/owner.js";
 export { openStore } from "./open.js";

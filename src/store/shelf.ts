@@ -13,6 +13,8 @@ export interface Shelf {
   readonly names: Pick<NameTable, "get" | "under" | "page" | "moves" | "newestMove">;
   readonly blobs: Pick<BlobTable, "get" | "digests" | "putSince" | "erased" | "erasures" | "key">;
 
+  /** Waits until reading need not wait for a connection; undefined while it need not. Without it, reading never does. */
+  ready?(): Promise<void> | undefined;
   /** The time by the clock of the store, where the clock of a process may differ from it. */
   now?(): number;
   /**
@@ -160,7 +162,7 @@ export type Commit = {
 export type Fence = {
   /** The epoch of the lease this writer holds. */
   readonly epoch?: number;
-  /** By the clock of the store. Of no use beside an epoch. */
+  /** By the clock of the process; a shelf with a clock of its own takes that instead. Of no use beside an epoch. */
   readonly now: number;
 };
 

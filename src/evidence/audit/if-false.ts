@@ -1,7 +1,7 @@
 import { influence } from "../../memory/answer/index.js";
 import type { FactId } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
-import { optionNames } from "../../util/index.js";
+import { defined, optionNames } from "../../util/index.js";
 import { type Answer, Telling } from "./answer.js";
 import { requireOptions } from "./error.js";
 import { many, short } from "./words.js";
@@ -9,19 +9,21 @@ import { many, short } from "./words.js";
 export type IfFalseOptions = {
   /** How many of each kind are told one by one. Default 20. The counts are exact whatever it is. */
   readonly limit?: number;
+  /** Called with the number of facts that the index of memories has taken in. */
+  readonly progress?: (facts: number) => void;
 };
 
-const KNOWN = optionNames<IfFalseOptions>()("limit");
+const KNOWN = optionNames<IfFalseOptions>()("limit progress");
 
 /** The influence of a memory: everything that would be lost if it were false. */
 export async function ifFalse(store: Store, memory: FactId, options: IfFalseOptions = {}): Promise<Answer> {
   requireOptions(options, KNOWN, "ask what would be lost");
-  const { limit = 20 } = options;
+  const { limit = 20, progress } = options;
   const telling = await Telling.open(
     store,
     `What would be lost if the memory ${String(memory).slice(0, 64)} were false?`,
   );
-  const reached = await influence(store, memory, { most: Math.max(limit, 1) });
+  const reached = await influence(store, memory, { most: Math.max(limit, 1), ...defined({ progress }) });
   const { memory: id, totals, reads, sessions, decisions, memories } = reached;
   const here = await store.has(id);
   const [first] = reads;

@@ -7,13 +7,21 @@ import { type Read, type Reader, readingsOf, TURN, turnReadings } from "./reader
 import { type Step, stepOf, stepWords } from "./step.js";
 import { many, short } from "./words.js";
 
+/** `progress` is called with the number of facts that the index of memories has taken in. */
+type WhyOptions = { readonly progress?: (facts: number) => void };
+
 /** So many memories of a reading are told one by one. */
 const HITS = 20;
 /** So many facts behind a memory are told. */
 const GROUNDS = 10;
 
 /** The memories read at a step, with what was shown and why they existed: a model's turn, or another call. */
-export async function whichMemory(store: Store, ref: string, step: string | number): Promise<Answer> {
+export async function whichMemory(
+  store: Store,
+  ref: string,
+  step: string | number,
+  options: WhyOptions = {},
+): Promise<Answer> {
   const telling = await Telling.open(store, `Which memory was read at step ${step} of ${ref}?`);
   const { reader } = telling;
   const head = await store.resolve(ref);
@@ -32,7 +40,7 @@ export async function whichMemory(store: Store, ref: string, step: string | numb
   const told: { reading: FactId; memory: FactId; shown: boolean }[] = [];
   for (const reading of readings) {
     const isShown = isModel ? shown.has(reading.id) : reading.fact.shown !== undefined;
-    told.push(...(await tellReading(telling, found, reading, isShown, isModel)));
+    told.push(...(await tellReading(telling, found, reading, { isShown, isModel, ...options })));
   }
   return telling.done({ step: found.id, memories: told });
 }
@@ -64,8 +72,7 @@ async function tellReading(
   telling: Telling,
   step: Step,
   { id, fact }: Read,
-  isShown: boolean,
-  isModel: boolean,
+  { isShown, isModel, ...options }: WhyOptions & { readonly isShown: boolean; readonly isModel: boolean },
 ): Promise<{ reading: FactId; memory: FactId; shown: boolean }[]> {
   const { space, query, hits, head, shown, by, at, module } = fact;
   const where = isModel ? `in the turn of ${stepWords(step)}` : `at ${stepWords(step)}`;
@@ -90,7 +97,7 @@ async function tellReading(
       ? "found and not shown"
       : "found and given back by the tool";
   for (const hit of hits.slice(0, HITS))
-    await tellHit(telling, id, hit, isTold(hit) ? told : "found and left out");
+    await tellHit(telling, id, hit, { told: isTold(hit) ? told : "found and left out", ...options });
   if (hits.length > HITS)
     telling.gap`${many(hits.length - HITS, "more memory", "more memories")} of that reading are not told here.`;
   return hits.map((hit) => ({ reading: id, memory: hit.memory, shown: isShown && isTold(hit) }));
@@ -106,7 +113,12 @@ async function toolOf(reader: Reader, of: FactId | undefined) {
   return call?.fact.type === "tool-call" ? { id: call.id, name: call.fact.name } : undefined;
 }
 
-async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: string): Promise<void> {
+async function tellHit(
+  telling: Telling,
+  reading: FactId,
+  hit: MemoryHit,
+  { told, ...options }: WhyOptions & { readonly told: string },
+): Promise<void> {
   const { memory, version, score, text } = hit;
   const here = await telling.reader.store.has(memory);
   const said = text === undefined ? "" : `: ${telling.quoted(text, 200)}`;
@@ -116,7 +128,7 @@ async function tellHit(telling: Telling, reading: FactId, hit: MemoryHit, told: 
     return;
   }
   try {
-    await tellWhy(telling, await why(telling.reader.store, memory));
+    await tellWhy(telling, await why(telling.reader.store, memory, options));
   } catch (error) {
     if (!(error instanceof RathError)) throw error;
     telling.gap`Why the memory ${short(memory)} was there cannot be told: ${firstLine(error.message)}`;

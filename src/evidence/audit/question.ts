@@ -26,6 +26,8 @@ export type QuestionOptions = {
   readonly limit?: number;
   /** How many facts of a session are held in memory at most. */
   readonly horizon?: number;
+  /** Called with the number of facts that the index of memories has taken in, where that has to be made first. */
+  readonly progress?: (facts: number) => void;
 };
 
 type Ask = (store: Store, session: string, options: QuestionOptions) => Promise<Answer>;
@@ -35,7 +37,8 @@ const QUESTIONS = {
   branch: (store, session, { message, horizon }) =>
     whichBranch(store, session, defined({ message, horizon })),
   step: (store, session, { step = "" }) => whatStep(store, session, step),
-  memory: (store, session, { step = "" }) => whichMemory(store, session, step),
+  memory: (store, session, { step = "", progress }) =>
+    whichMemory(store, session, step, defined({ progress })),
   saw: (store, session, { step = "", horizon }) => whatModelSaw(store, session, step, defined({ horizon })),
   file: (store, session, { path = "", line, limit }) =>
     whichCall(store, session, path, defined({ line, limit })),
@@ -44,7 +47,8 @@ const QUESTIONS = {
     whatHappened(store, session, defined({ from, to, all, limit })),
   by: (store, session, { principal = "", limit }) =>
     whatDid(store, principal, { ...defined({ limit }), ...(session !== "" && { names: [session] }) }),
-  ifFalse: (store, _session, { memory = "", limit }) => ifFalse(store, memory, defined({ limit })),
+  ifFalse: (store, _session, { memory = "", limit, progress }) =>
+    ifFalse(store, memory, defined({ limit, progress })),
 } as const satisfies { readonly [question: string]: Ask };
 
 export type Question = keyof typeof QUESTIONS;

@@ -13,7 +13,7 @@ import {
 type FactsPage = Awaited<ReturnType<Store["facts"]>>;
 
 /** How far back the fork that a fact's branch began with is looked for. */
-const BACK = 5_000;
+const BACK = 3_000;
 
 /** Reads single facts of a store: their content, their branch, and what became of content that is gone. */
 export class Reader {
@@ -83,7 +83,7 @@ export class Reader {
 export type Read = { readonly id: FactId; readonly fact: FactOf<"memory-read"> };
 
 /** How many facts of a turn are looked at. */
-export const TURN = 5_000;
+export const TURN = 3_000;
 
 /** The memory readings of a turn, and whether it has more facts than were looked at. */
 type TurnReadings = { readonly readings: readonly Read[]; readonly isCut: boolean };
@@ -91,9 +91,6 @@ type TurnReadings = { readonly readings: readonly Read[]; readonly isCut: boolea
 /** The memory readings of a session's turn, oldest first. At a merge of both, ours are newer. */
 export async function turnReadings(reader: Reader, from: FactId): Promise<TurnReadings> {
   const found: Read[] = [];
-  // A session that never read a memory need not be walked through.
-  const ever = await reader.store.facts(from, { type: "memory-read", reverse: true, limit: 1 });
-  if (ever.items.length === 0 && ever.next === null) return { readings: found, isCut: false };
   const met = new Set<FactId>();
   const open = [from];
   for (let id = open.pop(); id !== undefined; id = open.pop()) {

@@ -7,9 +7,10 @@ import {
   type Erasure,
   isKeptByRuntime,
   NotFoundError,
+  namesMoved,
+  newestToken,
   type Recorded,
   type Store,
-  StoreError,
 } from "../../store/index.js";
 import { IndexingError } from "../indexing.js";
 import { erasuresKey, RowReader } from "../page/row.js";
@@ -151,30 +152,12 @@ export class Catalogue {
   async #follow(file: Connection): Promise<void> {
     await this.#forgetErased(file);
     const state = file.get("SELECT token FROM state")?.token as string | null;
-    const { token: end } = this.#store.watch({ signal: AbortSignal.abort() });
+    const end = newestToken(this.#store);
     if (state === end) return;
-    const names = state === null ? undefined : await this.#movedSince(state, end);
+    const names = state === null ? undefined : await namesMoved(this.#store, state, end);
     if (names === undefined) await this.#takeAll(file);
-    else for (const name of names) await this.#take(file, name);
+    else for (const name of names) if (!isKeptByRuntime(name)) await this.#take(file, name);
     await this.#write(file, () => file.run("UPDATE state SET token = ?", end));
-  }
-
-  /** The names that moved; undefined where the log does not go back so far. */
-  async #movedSince(from: string, end: string): Promise<ReadonlySet<string> | undefined> {
-    const names = new Set<string>();
-    let read = 0;
-    try {
-      // Each of them: the move at the end may be joined with one after it.
-      for await (const move of this.#store.watch({ from, each: true })) {
-        if (++read % BATCH === 0) await breath();
-        if (!isKeptByRuntime(move.name)) names.add(move.name);
-        if (move.token === end) break;
-      }
-    } catch (error) {
-      if (error instanceof StoreError && error.code === "store-token-old") return undefined;
-      throw error;
-    }
-    return names;
   }
 
   async #takeAll(file: Connection): Promise<void> {

@@ -14,7 +14,7 @@ import { defined, isObject } from "../../util/index.js";
 import { type Shown, shown } from "./content.js";
 import type { Graph } from "./graph.js";
 import { rowAt } from "./graph-page.js";
-import { lineTo } from "./line.js";
+import { type Line, lineTo } from "./line.js";
 import { type ListOptions, type ListPage, pageOf, stretchOf } from "./list.js";
 import type { FactRow, RowReader } from "./row.js";
 
@@ -130,7 +130,7 @@ export async function compare(
     common,
     a: { head: a.graph.table.ids.at(a.head) },
     b: { head: b.graph.table.ids.at(b.head) },
-    sums: sumsOf(sumOf(a, common), sumOf(b, common)),
+    sums: sumsOf(workOf(a.graph, a.head, common).sum, workOf(b.graph, b.head, common).sum),
     more: ours.more + theirs.more,
   };
 }
@@ -160,14 +160,10 @@ function commonOf(a: Side, b: Side): number {
 }
 
 async function unitsOf(reader: RowReader, { graph, head }: Side, common: number) {
-  const { table } = graph;
-  const { places } = lineTo(graph, head);
-  const steps: number[] = [];
-  let count = 0;
-  for (let at = common; at < places.length; at++)
-    if (STEPS.has(table.typeAt(places[at] as number)) && ++count <= MOST) steps.push(places[at] as number);
+  const { table, spans } = graph;
+  const { steps, count } = workOf(graph, head, common);
   const units: Unit[] = [];
-  const [begins, ends] = graph.spans;
+  const [begins, ends] = spans;
   for (const place of steps) {
     const begun = await reader.fact(table.ids.at(place));
     const span = begins.find(place);
@@ -259,7 +255,7 @@ function alignedBy(a: readonly Unit[], b: readonly Unit[], key: (unit: Unit) => 
 }
 
 /** So many differences are looked for step by step: for two long sequences that have little in common that takes seconds. */
-const EDITS = { maxEditLength: 300 };
+const EDITS = { maxEditLength: 150 };
 
 type Stretch = { readonly count: number; readonly added: boolean; readonly removed: boolean };
 
@@ -323,30 +319,49 @@ function sumsOf(a: SideSum, b: SideSum): Compare["sums"] {
   };
 }
 
-function sumOf({ graph, head }: Side, common: number): SideSum {
-  const { table, replies } = graph;
-  const own = lineTo(graph, head).places.subarray(common);
+type Work = {
+  readonly common: number;
+  /** The first steps, and how many there are. */
+  readonly steps: readonly number[];
+  readonly count: number;
+  readonly sum: SideSum;
+};
+
+/** The work of lines that were compared lately: counted once, in time in proportion to the line. */
+const worked = new WeakMap<Line, Work>();
+
+function workOf(graph: Graph, head: number, common: number): Work {
+  const line = lineTo(graph, head);
+  const known = worked.get(line);
+  if (known?.common === common) return known;
+  const { table, replies, marks } = graph;
   const [places, tokens, costs] = replies;
-  const sum = { calls: 0, tokens: 0, cost: 0 as Cost };
-  const checks = { passed: 0, failed: 0 };
-  let [first, last] = [Number.NaN, Number.NaN];
-  for (const place of own) {
-    const at = table.timeAt(place);
-    if (Number.isNaN(first)) first = at;
-    if (!Number.isNaN(at)) last = at;
-    if (table.typeAt(place) === "validation-report")
-      checks[graph.marks.failed.find(place) === -1 ? "passed" : "failed"] += 1;
-    const reply = table.typeAt(place) === "model-reply" ? places.find(place) : -1;
+  const steps: number[] = [];
+  let count = 0;
+  const sum = { passed: 0, failed: 0, calls: 0, tokens: 0, cost: 0 as Cost };
+  for (let at = common; at < line.places.length; at++) {
+    const place = line.places[at] as number;
+    const type = table.typeAt(place);
+    if (STEPS.has(type) && ++count <= MOST) steps.push(place);
+    if (type === "validation-report") sum[marks.failed.find(place) === -1 ? "passed" : "failed"] += 1;
+    const reply = type === "model-reply" ? places.find(place) : -1;
     if (reply === -1) continue;
     const cost = costs.at(reply);
     sum.calls += 1;
     sum.tokens += tokens.at(reply);
     sum.cost = costWith(sum.cost, Number.isNaN(cost) ? undefined : cost);
   }
-  return {
-    facts: own.length,
-    ...checks,
-    ...sum,
-    ms: Number.isNaN(last - first) ? (own.length === 0 ? 0 : null) : last - first,
+  const own = line.places.subarray(common);
+  const timed = (place: number): boolean => !Number.isNaN(table.timeAt(place));
+  const [first, last] = [own.find(timed), own.findLast(timed)];
+  const ms = first === undefined ? Number.NaN : table.timeAt(last as number) - table.timeAt(first);
+  const facts = own.length;
+  const work = {
+    common,
+    steps,
+    count,
+    sum: { facts, ...sum, ms: Number.isNaN(ms) ? (facts === 0 ? 0 : null) : ms },
   };
+  worked.set(line, work);
+  return work;
 }

@@ -1,10 +1,11 @@
-import { type Influence, influence, type Why, why } from "../../memory/answer/index.js";
+import { type Influence, influence, readingsOf, type Why, why } from "../../memory/answer/index.js";
 import { type Memory, memory, type Space, type SpaceView } from "../../memory/index.js";
 import type { FactId } from "../../session/index.js";
 import { NotFoundError, type Store } from "../../store/index.js";
-import { nearestOf } from "../../util/index.js";
+import { defined, nearestOf } from "../../util/index.js";
 import { type ListOptions, type ListPage, pageOf, stretchOf } from "./list.js";
 import { type FactRow, factRow, type RowReader } from "./row.js";
+import type { Soon } from "./soon.js";
 
 export type MemorySpaceRow = {
   readonly space: string;
@@ -61,10 +62,12 @@ export class MemoryPages {
   readonly #store: Store;
 
   readonly #reader: RowReader;
+  readonly #soon: Soon;
 
-  constructor(store: Store, reader: RowReader) {
+  constructor(store: Store, reader: RowReader, soon: Soon) {
     this.#store = store;
     this.#reader = reader;
+    this.#soon = soon;
   }
 
   async spaces({ seen = () => true, ...options }: SpacesOptions): Promise<ListPage<MemorySpaceRow>> {
@@ -101,24 +104,29 @@ export class MemoryPages {
       ({ text }) => words === "" || text.toLowerCase().includes(words),
     );
     const stretch = stretchOf(options, all.length);
-    const items: MemoryRow[] = [];
+    const listed: Memory[] = [];
     let at = stretch.from;
-    for (; all[at] !== undefined && items.length < stretch.limit; at += stretch.step)
-      items.push(await this.#row(all[at] as Memory));
+    for (; all[at] !== undefined && listed.length < stretch.limit; at += stretch.step)
+      listed.push(all[at] as Memory);
+    const ids = listed.map(({ id }) => id);
+    const told = await this.#soon.ask((progress) => readingsOf(this.#store, ids, progress));
+    const items = listed.map((one, place) => memoryRow(one, told[place] ?? 0));
     return pageOf(items, stretch, at - stretch.step, all.length);
   }
 
   /** The facts that a memory rests on, as a graph. */
   async why(memory: FactId): Promise<MemoryWhy> {
-    const { nodes, ...answer } = await why(this.#store, memory);
+    const { nodes, ...answer } = await this.#soon.ask((progress) =>
+      why(this.#store, memory, defined({ progress })),
+    );
     return { ...answer, nodes: [...nodes.values()] };
   }
 
   /** The preview of taking a memory out. */
   async influence(memory: FactId): Promise<MemoryReach> {
-    const { sessions, memories, totals, more, ...reached } = await influence(this.#store, memory, {
-      most: REACH,
-    });
+    const { sessions, memories, totals, more, ...reached } = await this.#soon.ask((progress) =>
+      influence(this.#store, memory, { most: REACH, ...defined({ progress }) }),
+    );
     const rows = async (facts: readonly { readonly id: FactId }[]): Promise<readonly FactRow[]> => {
       const found: FactRow[] = [];
       for (const { id } of facts) {
@@ -131,25 +139,6 @@ export class MemoryPages {
     return { memory: reached.memory, ...told, memories, sessions, totals, more };
   }
 
-  async #row(one: Memory): Promise<MemoryRow> {
-    const { id, space, text, status: state, trust, at, by, subject, because, contradicts, why: reason } = one;
-    const { totals } = await influence(this.#store, id, { most: 1 });
-    return {
-      id,
-      space,
-      text,
-      state,
-      trust,
-      at,
-      by,
-      ...(subject !== undefined && { subject }),
-      told: totals.reads,
-      why: because,
-      contradicts,
-      ...(reason !== undefined && { reason }),
-    };
-  }
-
   async #names(): Promise<readonly string[]> {
     return (await this.#store.names({ under: UNDER })).map(({ name }) => name.slice(UNDER.length));
   }
@@ -157,4 +146,10 @@ export class MemoryPages {
   #space(name: string): Space {
     return memory({ name, scope: "service:pages" }).open(this.#store);
   }
+}
+
+function memoryRow(one: Memory, told: number): MemoryRow {
+  const { id, space, text, status: state, trust, at, by, subject, because, contradicts, why: reason } = one;
+  const known = { id, space, text, state, trust, at, by, told, why: because, contradicts };
+  return { ...known, ...defined({ subject, reason }) };
 }

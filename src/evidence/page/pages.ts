@@ -1,5 +1,6 @@
 import type { FactId } from "../../session/index.js";
 import type { Recorded, Store } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import type { Answer } from "../audit/answer.js";
 import { AuditError } from "../audit/error.js";
 import { ask, type QuestionOptions, questions } from "../audit/question.js";
@@ -38,6 +39,7 @@ import { NEAR, type Prompt, promptOf } from "./prompt.js";
 import { type Change, type RerunPlan, rerunPlan } from "./rerun.js";
 import { type FactRow, RowReader } from "./row.js";
 import { type DossierSection, Sections } from "./section.js";
+import { Soon } from "./soon.js";
 import { type Series, type Span, series, timeline } from "./timeline.js";
 import { filePart, type Turn, turns } from "./turn.js";
 
@@ -55,7 +57,8 @@ export function pages(store: Store, options: PagesOptions = {}) {
   const reader = new RowReader(store);
   const contents = new RowReader(store, CONTENT);
   const files = new FilePages(store, reader);
-  const memories = new MemoryPages(store, reader);
+  const soon = new Soon(options.patience ?? Number.POSITIVE_INFINITY);
+  const memories = new MemoryPages(store, reader, soon);
   const sections = new Sections(store);
   const sideOf = async (ref: string): Promise<Side> => {
     const { graph, head } = await graphs.of(ref);
@@ -165,7 +168,9 @@ export function pages(store: Store, options: PagesOptions = {}) {
       promptOf(store, ref, fact, options),
     /** A question to the record by its name: `questions` has them. */
     ask: (question: string, ref: string, options: QuestionOptions = {}): Promise<Answer> =>
-      ask(store, question, ref, { horizon: NEAR, ...options }),
+      soon.ask((progress) =>
+        ask(store, question, ref, { horizon: NEAR, ...defined({ progress }), ...options }),
+      ),
     /**
      * The same, of a thousand facts at a time, for the questions whose answers are made of all facts of a session: `next` goes on.
      * Without a session "by" is answered from the catalogue.

@@ -3,6 +3,7 @@ export { forkBefore } from "./fork-before.js";
 export {
   type Influence,
   influence,
+  readingsOf,
 } from "./influence.js";
 export { influenceText, whyText } from "./text.js";
 export {

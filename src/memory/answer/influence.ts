@@ -1,9 +1,11 @@
 import type { FactId, Principal } from "../../session/index.js";
-import { isKeptByRuntime, type Name, type Store } from "../../store/index.js";
+import { isKeptByRuntime, type Store } from "../../store/index.js";
 import { compareText, defined } from "../../util/index.js";
+import type { Progress } from "../derived.js";
 import { storeNameOf } from "../name.js";
 import { type AskOptions, brief, checkAsk, factAt, knownMemory, saidBy, unknownMemory } from "./fact-line.js";
-import { isSpace, type Lineage, withLineage } from "./lineage.js";
+import { isSpace, withLineage } from "./lineage.js";
+import type { LineageFile } from "./lineage-file.js";
 import { DECISIONS, IN_TURN } from "./lineage-growth.js";
 import { type Reach, reachOf } from "./reach.js";
 
@@ -96,13 +98,13 @@ export async function influence(store: Store, memory: FactId, options: AskOption
   checkAsk(options, USE, "influence(store, memory, { most: 100 })");
   const { most = 1_000, progress } = options;
   const given = await knownMemory(store, memory);
-  const found = await withLineage(store, progress, (lineage) => {
-    const reach = reachOf(lineage.file, given);
+  const found = await withLineage(store, progress, (file) => {
+    const reach = reachOf(file, given);
     return {
-      ...listed(lineage, reach, most),
+      ...listed(file, reach, most),
       reach,
-      sessions: sessionsIn(lineage, reach),
-      kin: kinOf(lineage, [given, ...reach.memories.map(({ id }) => id)]),
+      sessions: sessionsIn(file, reach),
+      kin: kinOf(file, [given, ...reach.memories.map(({ id }) => id)]),
     };
   });
   const { reach, sessions, kin, rows, counts, direct, unresolved } = found;
@@ -152,7 +154,7 @@ type Row = Pick<Decision, "id" | "type" | "direct">;
 const AMOUNTS = `SELECT type, n FROM amount WHERE node = ? AND type <> '${IN_TURN}'`;
 
 /** Counts what was reached and lists decisions, those nearest to a reading first. */
-function listed({ file }: Lineage, reach: Reach, most: number) {
+function listed(file: LineageFile, reach: Reach, most: number) {
   const amounts = new Map<string, number>();
   for (const node of reach.nodes)
     for (const { type, n } of file.all(AMOUNTS, node))
@@ -188,18 +190,19 @@ function listed({ file }: Lineage, reach: Reach, most: number) {
 /** A space that has a beginning in common with some memories, and so may have them. */
 type Kin = { readonly space: string; readonly head: FactId; readonly memories: readonly FactId[] };
 
-function kinOf({ file, names }: Lineage, memories: readonly FactId[]): readonly Kin[] {
-  const byRoot = new Map<unknown, FactId[]>();
+function kinOf(file: LineageFile, memories: readonly FactId[]): readonly Kin[] {
+  const byRoot = new Map<string, FactId[]>();
   for (const memory of memories) {
     const root = file.get("SELECT root FROM about WHERE fact = ?1 AND memory = ?1", memory)?.root;
-    const known = byRoot.get(root);
-    if (known === undefined) byRoot.set(root, [memory]);
-    else known.push(memory);
+    if (typeof root === "string") byRoot.set(root, [...(byRoot.get(root) ?? []), memory]);
   }
-  return names.filter(isSpace).flatMap(({ name, id: head }) => {
-    const found = byRoot.get(file.get("SELECT root FROM head WHERE id = ?", head)?.root);
-    return found === undefined ? [] : [{ space: name.slice(storeNameOf("").length), head, memories: found }];
-  });
+  const standing = "SELECT name, id FROM head JOIN name USING (id) WHERE root = ? AND root IS NOT NULL";
+  return [...byRoot].flatMap(([root, found]) =>
+    file.all(standing, root).flatMap(({ name, id }) => {
+      const space = String(name).slice(storeNameOf("").length);
+      return isSpace(String(name)) ? [{ space, head: id as FactId, memories: found }] : [];
+    }),
+  );
 }
 
 async function spacesWith(store: Store, kin: readonly Kin[]): Promise<readonly string[]> {
@@ -213,14 +216,24 @@ async function spacesWith(store: Store, kin: readonly Kin[]): Promise<readonly s
   return spaces.sort();
 }
 
-function sessionsIn({ file, names }: Lineage, reach: Reach): readonly ReachedSession[] {
-  const reached = names.flatMap(({ name, id }: Name): ReachedSession[] => {
-    const row = file.find(id);
-    const first = row === undefined ? undefined : reach.firsts.get(row.node);
-    if (first === undefined) return [];
-    const { id: read, branch, before } = first;
-    const kept: true | undefined = isKeptByRuntime(name) ? true : undefined;
-    return [{ name, id, first: read, ...defined({ branch, before, kept }) }];
-  });
+function sessionsIn(file: LineageFile, reach: Reach): readonly ReachedSession[] {
+  const reached: ReachedSession[] = [];
+  for (const [node, { id: first, branch, before }] of reach.firsts)
+    for (const { name, id } of file.all(STANDING, node)) {
+      const kept: true | undefined = isKeptByRuntime(name as string) ? true : undefined;
+      const where = defined({ branch, before, kept });
+      reached.push({ name: name as string, id: id as FactId, first, ...where });
+    }
   return reached.sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+const STANDING = "SELECT name, id FROM head JOIN name USING (id) WHERE node = ? AND node > 0";
+
+/** How many readings found each of some memories, or a memory that came of it. */
+export async function readingsOf(
+  store: Store,
+  memories: readonly FactId[],
+  progress?: Progress,
+): Promise<readonly number[]> {
+  return withLineage(store, progress, (file) => memories.map((id) => reachOf(file, id).reads.length));
 }

@@ -8,7 +8,7 @@ const BUSY_MS = 50;
 /** "lind" in ASCII: distinguishes our files from others. */
 const APPLICATION = 0x6c696e64;
 /** A file with another number has another format, and is made anew. */
-const FORMAT = 3;
+const FORMAT = 4;
 
 /**
  * The descendants of readings, in a form that can be queried: a million facts after one reading are one node.
@@ -18,10 +18,18 @@ const FORMAT = 3;
  * its `turn` says whether there is a path without a new turn, and the lowest bit of a fact's `kind` says the same of the path
  * from its node. A detached root cites the session that it was detached from, which may arrive later or never: a `way` is an
  * edge or such a citation. `k` is the first 48 bits of an id. `root` is the first fact of a memory space, which forks of a
- * space share. The index covers the past of the sessions in `head`: those with names, and cited facts that no name leads to.
+ * space share. The index covers the past of the sessions in `head`: those with names, and cited facts that no name leads to. The
+ * names stand as they did at the move `state.token` of the store.
  */
 const SCHEMA = `
-  CREATE TABLE head (id TEXT PRIMARY KEY, cited INTEGER NOT NULL, root TEXT) WITHOUT ROWID;
+  CREATE TABLE state (token TEXT NOT NULL);
+  INSERT INTO state VALUES ('');
+  CREATE TABLE name (name TEXT PRIMARY KEY, id TEXT NOT NULL) WITHOUT ROWID;
+  CREATE INDEX name_id ON name (id);
+  CREATE TABLE head (id TEXT PRIMARY KEY, cited INTEGER NOT NULL, node INTEGER NOT NULL, root TEXT) WITHOUT ROWID;
+  CREATE INDEX head_cited ON head (id) WHERE cited = 1;
+  CREATE INDEX head_node ON head (node) WHERE node > 0;
+  CREATE INDEX head_root ON head (root) WHERE root IS NOT NULL;
   CREATE TABLE fact (n INTEGER PRIMARY KEY, k INTEGER NOT NULL, id BLOB NOT NULL, node INTEGER NOT NULL, kind INTEGER NOT NULL);
   CREATE INDEX fact_k ON fact (k);
   CREATE INDEX fact_node ON fact (node, kind) WHERE kind > 1;
@@ -36,6 +44,7 @@ const SCHEMA = `
   CREATE INDEX cite_cited ON cite (cited);
   CREATE INDEX cite_node ON cite (node) WHERE node > 0;
   CREATE TABLE outside (digest TEXT NOT NULL, fact TEXT NOT NULL, open INTEGER NOT NULL, PRIMARY KEY (digest, fact)) WITHOUT ROWID;
+  CREATE INDEX outside_open ON outside (open, digest, fact) WHERE open > 0;
   CREATE TABLE missing (cited TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE VIEW way AS SELECT parent, child FROM edge
     UNION ALL SELECT cite.node, node.n FROM cite JOIN node ON node.fact = cite.fact
@@ -60,6 +69,11 @@ export class LineageFile extends Connection {
   /** Whether it has the tables of this format. */
   get isCurrent(): boolean {
     return this.hasFormat(APPLICATION, FORMAT);
+  }
+
+  /** The newest move of the store that was taken in; "" where none was. */
+  get token(): string {
+    return this.get("SELECT token FROM state")?.token as string;
   }
 
   /** Empties it and creates its tables. In a transaction. */

@@ -396,7 +396,7 @@ describe("what can be wrong with it", () => {
     change("PRAGMA user_version = 99; DROP TABLE hit; CREATE TABLE theirs (x); CREATE VIEW v AS SELECT 1");
     expect(await influence(store, memory)).toEqual(answer);
     // The format before detached roots and forks of spaces were followed.
-    change("PRAGMA user_version = 1; DROP VIEW way; ALTER TABLE head DROP COLUMN root");
+    change("PRAGMA user_version = 1; DROP VIEW way; DROP INDEX head_root; ALTER TABLE head DROP COLUMN root");
     expect(await influence(store, memory)).toEqual(answer);
     change("PRAGMA application_id = 5; DELETE FROM hit");
     expect(await influence(store, memory)).toEqual(answer);

@@ -1,15 +1,12 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { type FactId, parentsOf, RathError } from "../../session/index.js";
-import { type Name, NotFoundError, type Store } from "../../store/index.js";
+import { NotFoundError, namesMoved, newestToken, type Store } from "../../store/index.js";
 import { derivedOf, type Progress } from "../derived.js";
 import { isBusy, patiently, SUFFIXES } from "../derived-file.js";
 import { derivedFolderOf, storeNameOf } from "../name.js";
 import { LineageFile } from "./lineage-file.js";
 import { LineageGrowth, rootOf } from "./lineage-growth.js";
-
-/** The index of the descendants of readings at one moment, and the names of the store at that moment. */
-export type Lineage = { readonly file: LineageFile; readonly names: readonly Name[] };
 
 const ATTEMPTS = 3;
 /** In a store with more known names, the past of each is not excluded when new facts are read. */
@@ -24,7 +21,7 @@ const inMemory = new WeakMap<Store, LineageFile>();
 export async function withLineage<Answer>(
   store: Store,
   progress: Progress | undefined,
-  ask: (lineage: Lineage) => Answer,
+  ask: (file: LineageFile) => Answer,
 ): Promise<Answer> {
   // One after the other: two at once would do the same work twice.
   return derivedOf(store).alone("lineage", () => openAndAsk(store, progress, ask));
@@ -33,7 +30,7 @@ export async function withLineage<Answer>(
 async function openAndAsk<Answer>(
   store: Store,
   progress: Progress | undefined,
-  ask: (lineage: Lineage) => Answer,
+  ask: (file: LineageFile) => Answer,
 ): Promise<Answer> {
   const folder = inMemory.has(store) ? undefined : derivedFolderOf(store);
   if (folder !== undefined) {
@@ -70,16 +67,16 @@ async function askUpToDate<Answer>(
   store: Store,
   file: LineageFile,
   progress: Progress | undefined,
-  ask: (lineage: Lineage) => Answer,
+  ask: (file: LineageFile) => Answer,
 ): Promise<Answer> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await patiently(async () => {
         try {
-          const names = await catchUp(file, store, progress);
+          await catchUp(file, store, progress);
           // An answer takes several queries: no other process may change the file between them.
           file.exec("BEGIN");
-          const answer = ask({ file, names });
+          const answer = ask(file);
           file.exec("COMMIT");
           return answer;
         } catch (error) {
@@ -98,35 +95,21 @@ async function askUpToDate<Answer>(
  * Extends the index to where the names stand. Rebuilds it when a covered fact is no longer reachable, or
  * content came or was erased. An error leaves a transaction to be rolled back.
  */
-async function catchUp(file: LineageFile, store: Store, progress: Progress | undefined) {
-  const before = await store.names();
-  if (file.isCurrent && isCovered(file, before) && !(await isStale(file, store))) return before;
+async function catchUp(file: LineageFile, store: Store, progress: Progress | undefined): Promise<void> {
+  if (file.isCurrent && file.token === newestToken(store) && !(await isStale(file, store))) return;
   file.exec("BEGIN IMMEDIATE");
-  // Another process may have done it meanwhile, and names may have moved.
+  // Another process may have done it meanwhile.
   if (!file.isCurrent || (await isStale(file, store))) file.make();
-  const names = await store.names();
   let done = 0;
   const tell = (more: number): void => {
     done += more;
     progress?.(done);
   };
-  if (!(await grow(file, store, names, tell))) {
+  if (!(await grow(file, store, tell))) {
     file.make();
-    await grow(file, store, names, tell);
+    await grow(file, store, tell);
   }
   file.exec("COMMIT");
-  return names;
-}
-
-/** Whether the index covers exactly what these names lead to, and what is cited in addition. */
-function isCovered(file: LineageFile, names: readonly Name[]): boolean {
-  const wanted = new Set(names.map(({ id }) => id));
-  const spaces = new Set(names.filter(isSpace).map(({ id }) => id));
-  for (const { id, cited, root } of file.all("SELECT id, cited, root FROM head")) {
-    if (root === null && spaces.has(id as FactId)) return false;
-    if (!wanted.delete(id as FactId) && cited === 0) return false;
-  }
-  return wanted.size === 0;
 }
 
 /** Whether content or a fact arrived or is gone. */
@@ -137,7 +120,10 @@ async function isStale(file: LineageFile, store: Store): Promise<boolean> {
   for (const { id } of file.all("SELECT id FROM head WHERE cited = 1"))
     if (!(await store.has(id as FactId))) return true;
   if (file.get("SELECT 1 FROM outside LIMIT 1") === undefined) return false;
-  for (const { digest } of file.all("SELECT DISTINCT digest FROM outside WHERE open = 1 LIMIT ?", RETRIED))
+  for (const { digest } of file.all(
+    "SELECT DISTINCT digest FROM outside WHERE open > 0 AND open = 1 LIMIT ?",
+    RETRIED,
+  ))
     if ((await store.blob(digest as string).catch(() => undefined)) !== undefined) return true;
   for (const { digest } of await store.erasures())
     if (file.get("SELECT 1 FROM outside WHERE digest = ? AND open = 0", digest) !== undefined) return true;
@@ -145,37 +131,75 @@ async function isStale(file: LineageFile, store: Store): Promise<boolean> {
 }
 
 /** Adds what is new. False when a name no longer leads to something that the index covers. */
-async function grow(file: LineageFile, store: Store, names: readonly Name[], tell: (more: number) => void) {
-  const heads = new Map(
-    file.all("SELECT id, cited FROM head").map(({ id, cited }) => [id as FactId, cited === 1]),
-  );
-  // Memory spaces first: their citations are then known when the cited facts come.
-  const inOrder = [...names].sort((one, other) => Number(isSpace(other)) - Number(isSpace(one)));
-  const wanted = new Map(inOrder.map(({ id }) => [id, false]));
-  for (const [id, cited] of heads) if (cited && !wanted.has(id)) wanted.set(id, true);
-  const gone = new Set([...heads.keys()].filter((id) => !wanted.has(id)));
+async function grow(file: LineageFile, store: Store, tell: (more: number) => void): Promise<boolean> {
+  const end = newestToken(store);
+  const { fresh, left, spaces } = await moveNames(file, store, end);
+  const gone = new Set(left);
   for (const id of gone) if (!(await store.has(id))) return false;
-  const fresh = [...wanted.keys()].filter((id) => !heads.has(id));
-  const known = [...heads.keys()].filter((id) => wanted.has(id));
-  const few = known.length <= MANY;
+  const heads = headsIn(file);
+  const few = heads.length <= MANY;
   const growth = new LineageGrowth(file, store, { again: !few });
   if (fresh.length > 0)
-    for await (const lines of store.lines(fresh, { without: [...(few ? known : []), ...gone] })) {
+    for await (const lines of store.lines(fresh, { without: few ? heads : [...gone] })) {
       await growth.add(lines);
       if (gone.size > 0)
         for (const { line } of lines) for (const parent of parentsOf(line)) gone.delete(parent);
       tell(lines.length);
     }
   if (gone.size > 0) return false;
-  for (let cited = await growth.finish(); cited.length > 0; )
-    cited = await addCited(file, store, cited, wanted, tell);
-  file.exec("DELETE FROM head");
-  const spaces = new Set(names.filter(isSpace).map(({ id }) => id));
-  for (const [id, cited] of wanted) {
-    const root = spaces.has(id) ? await rootOf(file, store, id) : undefined;
-    file.run("INSERT INTO head VALUES (?, ?, ?)", id, cited ? 1 : 0, root ?? null);
-  }
+  let cited = await growth.finish();
+  for (const id of left) file.run("DELETE FROM head WHERE id = ?", id);
+  for (const id of fresh) cover(file, id, false);
+  while (cited.length > 0) cited = await addCited(file, store, cited, tell);
+  for (const id of spaces)
+    file.run("UPDATE head SET root = ? WHERE id = ?", (await rootOf(file, store, id)) ?? null, id);
+  file.run("UPDATE state SET token = ?", end);
   return true;
+}
+
+/** Brings the names to where they stand. Gives the heads that came, those that no name has any longer, and those of spaces. */
+async function moveNames(file: LineageFile, store: Store, end: string) {
+  const moved = file.token === "" ? undefined : await namesMoved(store, file.token, end);
+  const standing = new Map<string, FactId | undefined>();
+  if (moved !== undefined) for (const name of moved) standing.set(name, await store.head(name));
+  else {
+    for (const { name } of file.all("SELECT name FROM name")) standing.set(name as string, undefined);
+    for (const { name, id } of await store.names()) standing.set(name, id);
+  }
+  const [left, came, spaces] = [new Set<FactId>(), new Set<FactId>(), new Set<FactId>()];
+  for (const [name, id] of standing) {
+    const before = file.get("SELECT id FROM name WHERE name = ?", name)?.id as FactId | undefined;
+    if (before === id) continue;
+    if (before !== undefined) left.add(before);
+    if (id === undefined) file.run("DELETE FROM name WHERE name = ?", name);
+    else {
+      file.run("INSERT OR REPLACE INTO name VALUES (?, ?)", name, id);
+      came.add(id);
+      if (isSpace(name)) spaces.add(id);
+    }
+  }
+  const isNamed = (id: FactId): boolean =>
+    file.get("SELECT 1 FROM name WHERE id = ? LIMIT 1", id) !== undefined;
+  const isCovered = (id: FactId): boolean => file.get("SELECT 1 FROM head WHERE id = ?", id) !== undefined;
+  for (const id of came) if (isCovered(id)) file.run("UPDATE head SET cited = 0 WHERE id = ?", id);
+  return {
+    left: [...left].filter((id) => !isNamed(id)),
+    // Memory spaces first: their citations are then known when the cited facts come.
+    fresh: [...came]
+      .filter((id) => isNamed(id) && !isCovered(id))
+      .sort((one, other) => Number(spaces.has(other)) - Number(spaces.has(one))),
+    spaces,
+  };
+}
+
+/** Heads that the index covers, as far as their pasts are passed over. */
+function headsIn(file: LineageFile): readonly FactId[] {
+  return file.all("SELECT id FROM head LIMIT ?", MANY + 1).map(({ id }) => id as FactId);
+}
+
+function cover(file: LineageFile, id: FactId, isCited: boolean): void {
+  const node = file.find(id)?.node ?? 0;
+  file.run("INSERT OR IGNORE INTO head VALUES (?, ?, ?, NULL)", id, isCited ? 1 : 0, node);
 }
 
 /** Adds facts that memories cite and that no name leads to. Returns what those cite in turn. */
@@ -183,7 +207,6 @@ async function addCited(
   file: LineageFile,
   store: Store,
   cited: readonly FactId[],
-  wanted: Map<FactId, boolean>,
   tell: (more: number) => void,
 ): Promise<readonly FactId[]> {
   const present = new Set<FactId>();
@@ -191,17 +214,20 @@ async function addCited(
     if (await store.has(id)) present.add(id);
     else file.run("INSERT OR IGNORE INTO missing VALUES (?)", id);
   if (present.size === 0) return [];
-  const growth = new LineageGrowth(file, store, { again: false });
+  const known = headsIn(file);
+  const few = known.length <= MANY;
+  const growth = new LineageGrowth(file, store, { again: !few });
   const met: FactId[] = [];
-  for await (const lines of store.lines([...present], { without: [...wanted.keys()] })) {
+  for await (const lines of store.lines([...present], { without: few ? known : [] })) {
     for (const { id } of lines) if (present.has(id)) met.push(id);
     await growth.add(lines);
     tell(lines.length);
   }
-  for (const id of met) wanted.set(id, true);
-  return growth.finish();
+  const next = await growth.finish();
+  for (const id of met) cover(file, id, true);
+  return next;
 }
 
-export function isSpace({ name }: Name): boolean {
+export function isSpace(name: string): boolean {
   return name.startsWith(storeNameOf(""));
 }

@@ -13,7 +13,7 @@ const ASK = `
   process.stdout.write("ready\\n");
   await new Promise((go) => process.stdin.once("data", go));
   process.stdin.destroy();
-  const answer = await withLineage(store, undefined, ({ file }) => ({
+  const answer = await withLineage(store, undefined, (file) => ({
     reads: reachOf(file, memory).reads,
     facts: file.get("SELECT sum(n) AS n FROM amount WHERE type <> ''").n,
   }));

@@ -56,7 +56,7 @@ export async function why(store: Store, memory: FactId, options: AskOptions = {}
   const id = await knownMemory(store, memory);
   const written = await factAt(store, id);
   if (written?.type !== "memory-write") throw unknownMemory(USE, id);
-  const about = await withLineage(store, progress, ({ file }) =>
+  const about = await withLineage(store, progress, (file) =>
     file.all("SELECT fact FROM about WHERE memory = ?", id).map((row) => row.fact as FactId),
   );
   const later: Told[] = [];

@@ -1,10 +1,15 @@
+import { setTimeout } from "node:timers/promises";
 import { catalogue } from "../../evidence/catalogue/index.js";
 import { recordedRun } from "../../runtime/index.js";
 import { type FactId, warnOf } from "../../session/index.js";
-import { isKeptByRuntime, type Store, StoreError } from "../../store/index.js";
+import { isKeptByRuntime, type NameMove, type Store, StoreError } from "../../store/index.js";
+import { defined } from "../../util/index.js";
 import { sessionOf } from "../live/told.js";
 import { pagesKept } from "../pages.js";
-import { type Waking, wake } from "./runs.js";
+import { resumeAll, type Waking, wake } from "./runs.js";
+
+/** A store that is away is asked again after so long. */
+const AGAIN_MS = 1000;
 
 /**
  * Follows the store as long as a server is open: goes on with runs that somebody answered in another process, and takes what was
@@ -14,7 +19,7 @@ export class Following {
   readonly #stopping = new AbortController();
   readonly #sessions = new Map<string, string | undefined>();
   /** The names that moved since the indexes took them in. */
-  #moved = new Set<string>();
+  #movedNames = new Set<string>();
   #indexing: Promise<void> | undefined;
   #isBegun = false;
 
@@ -32,14 +37,37 @@ export class Following {
     this.#stopping.abort();
   }
 
+  /** Goes on from the same place after a database was away; where the log has gone on too far, with a look at every run. */
   async #follow(parts: Waking, store: Store): Promise<void> {
-    for await (const { name, id } of store.watch({ signal: this.#stopping.signal })) {
-      const nonce = /^answer\/([^/]+)\//.exec(name)?.[1];
-      if (nonce !== undefined && id !== null) await this.#answered(parts, store, nonce);
-      else if (!isKeptByRuntime(name)) {
-        this.#moved.add(name);
-        this.#index(store);
+    const { signal } = this.#stopping;
+    for (let from: string | undefined, tries = 0; !signal.aborted; tries++) {
+      try {
+        const watch = store.watch({ signal, ...defined({ from }) });
+        if (from === undefined && tries > 0) await resumeAll(parts);
+        from = watch.token;
+        for await (const move of watch) {
+          await this.#moved(parts, store, move);
+          from = move.token;
+        }
+        return;
+      } catch (error) {
+        const { code, data } = Object(error) as {
+          readonly code?: string;
+          readonly data?: { retry?: boolean };
+        };
+        if (code === "store-token-old") from = undefined;
+        else if (data?.retry !== true) throw error;
+        await setTimeout(AGAIN_MS, undefined, { ref: false });
       }
+    }
+  }
+
+  async #moved(parts: Waking, store: Store, { name, id }: NameMove): Promise<void> {
+    const nonce = /^answer\/([^/]+)\//.exec(name)?.[1];
+    if (nonce !== undefined && id !== null) await this.#answered(parts, store, nonce);
+    else if (!isKeptByRuntime(name)) {
+      this.#movedNames.add(name);
+      this.#index(store);
     }
   }
 
@@ -62,13 +90,13 @@ export class Following {
       })
       .finally(() => {
         this.#indexing = undefined;
-        if (this.#moved.size > 0 && !this.#stopping.signal.aborted) this.#index(store);
+        if (this.#movedNames.size > 0 && !this.#stopping.signal.aborted) this.#index(store);
       });
   }
 
   async #indexed(store: Store): Promise<void> {
-    const moved = this.#moved;
-    this.#moved = new Set();
+    const moved = this.#movedNames;
+    this.#movedNames = new Set();
     await catalogue(store).sync();
     for (const name of moved) await pagesKept(store, name);
   }

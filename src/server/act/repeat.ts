@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import { RequestError } from "../../connect/front/index.js";
 import { canonical, type Json } from "../../session/index.js";
+import { isObject, parseJson } from "../../util/index.js";
 import type { Identity } from "../identity/identity.js";
+import type { Ran } from "./under-way.js";
 
 /** A request that its sender may send again without its being done again. */
 export type Key = {
@@ -17,7 +19,8 @@ type Kept = Pick<Key, "body"> & {
   /** The bytes that it takes; 0 before there is an answer. */
   bytes: number;
 };
-type Answer = { readonly status: number; readonly text: string };
+/** An answer without the words of a run, and the fields that they were in. */
+type Answer = { readonly status: number; readonly text: string; readonly words: readonly (keyof Ran)[] };
 
 /** Answers that are remembered, and the bytes of one, of those of one person and of all. */
 const MOST = { answers: 10_000, one: 64 * 1024, person: 2 * 1024 ** 2, bytes: 16 * 1024 ** 2 };
@@ -35,7 +38,8 @@ export function keyOf(request: Request, principal: string, body: unknown): Key |
   const { pathname } = new URL(request.url);
   return {
     key: digest(`${principal}\n${given}`),
-    body: digest(`${pathname}\n${canonical(body as Json)}`),
+    // With the key, which nothing keeps: what was asked for cannot be guessed from it.
+    body: digest(`${given}\n${pathname}\n${canonical(body as Json)}`),
   };
 }
 
@@ -48,7 +52,13 @@ export class Repeats {
   readonly #bytes = new Map<string, number>();
   #sum = 0;
 
-  async once(key: Key | undefined, identity: Identity, act: () => Promise<Response>): Promise<Response> {
+  /** @param outcome how a run stood at a fact: its words are read again, so that none of them outlives its erasure. */
+  async once(
+    key: Key | undefined,
+    identity: Identity,
+    act: () => Promise<Response>,
+    outcome: (ran: Ran) => Promise<Ran>,
+  ): Promise<Response> {
     if (key === undefined) return act();
     const { principal: person, grants } = identity;
     // With other roles the request is looked at anew.
@@ -56,13 +66,12 @@ export class Repeats {
     const kept = this.#kept.get(place);
     if (kept !== undefined) {
       requireSame(key, kept.body);
-      return responseOf(await kept.answer);
+      return responseOf(await kept.answer, outcome);
     }
     const acted = act();
-    const answer = acted.then(async (response) => ({
-      status: response.status,
-      text: await response.clone().text(),
-    }));
+    const answer = acted.then(async (response) =>
+      withoutWords(response.status, await response.clone().text()),
+    );
     const one: Kept = { body: key.body, answer, person, bytes: 0 };
     this.#kept.set(place, one);
     try {
@@ -112,8 +121,27 @@ export function requireSame({ body }: Key, before: string): void {
   );
 }
 
-function responseOf({ status, text }: Answer): Response {
-  return new Response(text, { status, headers: { "content-type": "application/json" } });
+function withoutWords(status: number, text: string): Answer {
+  const answer = parseJson(text);
+  if (status >= 400 || !isObject(answer) || typeof answer.state !== "string")
+    return { status, text, words: [] };
+  const words = (["text", "error"] as const).filter((field) => field in answer);
+  const rest = Object.fromEntries(
+    Object.entries(answer).filter(([field]) => !words.includes(field as "text")),
+  );
+  return { status, text: JSON.stringify(rest), words };
+}
+
+async function responseOf(
+  { status, text, words }: Answer,
+  outcome: (ran: Ran) => Promise<Ran>,
+): Promise<Response> {
+  if (words.length === 0)
+    return new Response(text, { status, headers: { "content-type": "application/json" } });
+  const ran = JSON.parse(text) as Ran;
+  const now = ran.id === "" ? ran : await outcome(ran);
+  const said = words.flatMap((field) => (now[field] === undefined ? [] : [[field, now[field]]]));
+  return Response.json({ ...ran, ...Object.fromEntries(said) }, { status });
 }
 
 function digest(text: string): string {

@@ -1,10 +1,11 @@
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { openRath } from "../../runtime/index.js";
-import { openStore } from "../../store/index.js";
+import { openStore, StoreError } from "../../store/index.js";
 import { step, workflow } from "../../workflow/index.js";
 import { client } from "../contract/client.js";
 import { clerk, folder, type Serving, serving, stateOf } from "../testing/serving.js";
+import { forgetRequests } from "./request.js";
 
 const counter = () =>
   workflow("counter", async (session) => {
@@ -48,6 +49,12 @@ it("[SA4] a fork, a merge and a rerun are done once for a key, also by the next 
   // A refused one did nothing, and may be sent again.
   await expect(after.fork({ name: "a", as: "b" }, keyed("other"))).rejects.toMatchObject({ status: 409 });
   expect(await stateOf(first.store)).toBe(state);
+  // After a week the keys are forgotten, and the sessions stay.
+  await forgetRequests(first.store);
+  expect(await stateOf(first.store)).toBe(state);
+  await forgetRequests(first.store, Date.now() + 1);
+  expect(await first.store.names({ under: ".requests/" })).toEqual([]);
+  expect(await first.store.head("b")).toBe(forked.id);
 });
 
 it("[SA17] a resume is on record in the name of its verified sender", async () => {
@@ -62,6 +69,10 @@ it("[SA17] a resume is on record in the name of its verified sender", async () =
     { type: "session-start", text: "resume pay", by: "user:ada" },
     { type: "note", kind: "http-request", name: "pay", by: "user:ada" },
   ]);
+  await client(ground.url, { token: ground.token("bob", ["run"]) }).resume({ name: "pay", wait: true });
+  const [about, ...others] = await ground.store.names({ under: ".requests/" });
+  expect(others).toEqual([]);
+  expect((await ground.store.load(about?.id ?? "")).fact).toMatchObject({ did: "resume", by: "user:bob" });
 });
 
 it("[SA18] a run that is answered in another process goes on by itself", async () => {
@@ -79,4 +90,20 @@ it("[SA18] a run that is answered in another process goes on by itself", async (
   await expect
     .poll(async () => (await ground.store.load("pay")).fact.type, { timeout: 20_000 })
     .toBe("run-end");
+});
+
+it("[SA18] also after the database was away for a while", async () => {
+  const ground = await serving();
+  const { store, rath } = ground;
+  const watch = store.watch.bind(store);
+  const away = new StoreError("unreachable", "Cannot reach the database.", "wait", { data: { retry: true } });
+  vi.spyOn(store, "watch").mockImplementationOnce((options) =>
+    Object.assign(watch(options), { next: () => Promise.reject(away) }),
+  );
+  await ground.handler.resume();
+  const ada = client(ground.url, { token: ground.token("ada", ["run"]) });
+  await ada.run({ module: "clerk", name: "pay", text: "Pay 7.", wait: true });
+  const [ask] = await rath.pending("pay");
+  await rath.approve("pay", { by: "user:bea", ask: ask?.id ?? "", digest: ask?.digest ?? "" });
+  await expect.poll(async () => (await store.load("pay")).fact.type, { timeout: 20_000 }).toBe("run-end");
 });

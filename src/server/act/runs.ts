@@ -104,10 +104,11 @@ async function activeFor(
   if (text !== undefined) {
     const module = moduleOf(call, body.module ?? "");
     // A repeated request reads the run that the first one began.
-    await acts.repeats.once(keyOf(request, identity.principal, body), identity, async () => {
+    const act = async (): Promise<Response> => {
       await begun(call, { name, module, text, turn: true, key: undefined });
       return Response.json({});
-    });
+    };
+    await acts.repeats.once(keyOf(request, identity.principal, body), identity, act, async (ran) => ran);
   } else if (session !== undefined && body.module !== undefined) {
     return resumedFor(call, session, body.module);
   }

@@ -1,6 +1,6 @@
 import { RequestError } from "../../connect/front/index.js";
 import type { Rath } from "../../runtime/index.js";
-import type { Store } from "../../store/index.js";
+import { newestToken, type Store } from "../../store/index.js";
 import { type Identity, may, prefixesOf } from "../identity/identity.js";
 import { Deltas } from "./deltas.js";
 import { joinMoves, type Move, readPlace, restOf, type ToldMove } from "./moves.js";
@@ -134,8 +134,7 @@ export class Live {
 
   /** The moves that a reader missed. After a restart many come back from the same place: they are read once. */
   #since(store: Store, last: string): Promise<Missed | undefined> {
-    const { token } = store.watch({ signal: AbortSignal.abort() });
-    const key = `${last} ${token}`;
+    const key = `${last} ${newestToken(store)}`;
     const known = this.#missed.get(key) ?? missed(store, last);
     if (this.#missed.size > 16) this.#missed.clear();
     this.#missed.set(key, known);

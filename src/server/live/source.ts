@@ -1,4 +1,4 @@
-import { type Store, StoreError } from "../../store/index.js";
+import { newestToken, type Store, StoreError } from "../../store/index.js";
 import type { Move } from "./moves.js";
 
 /** A reader that is further behind than this reads anew. */
@@ -18,7 +18,7 @@ export async function movesSince(
   store: Store,
   from: string,
 ): Promise<{ readonly moves: readonly Move[]; readonly end: string } | undefined> {
-  const { token: end } = store.watch({ signal: AbortSignal.abort() });
+  const end = newestToken(store);
   const moves: Move[] = [];
   try {
     if (from === end) return { moves, end };

@@ -51,7 +51,7 @@ export function writerOf({ each = 120, quotes = false, gone = goneText, nameOf }
 export function lineOf(text: string, most: number): string {
   // Cut first: a text may be of many megabytes.
   const start = text.slice(0, 4 * most);
-  const line = visibleText(start.replace(/[\p{Zl}\p{Zp}\s]+/gu, " ").trim()).toWellFormed();
+  const line = visibleText(start.replace(/\s{2,}|[^\S ]/g, " ").trim()).toWellFormed();
   return line.length <= most && start.length === text.length
     ? line
     : `${line.slice(0, most - 1).toWellFormed()}…`;

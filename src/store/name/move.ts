@@ -1,16 +1,11 @@
 import { BeyondHorizonError, type FactId, isDigest, Session } from "../../session/index.js";
 import { showValue } from "../../util/index.js";
 import { ConflictError, FencedError, misuse } from "../error.js";
-import type { Committed, Fence, Move, NameRecord, Shelf } from "../shelf.js";
+import type { Committed, Fence, Move, NameRecord } from "../shelf.js";
 import type { SaveOptions } from "../store.js";
 
 /** The move of a name that options ask for, after a look at what can be said without the store. */
-export function moveTo(
-  shelf: Pick<Shelf, "now">,
-  name: string,
-  head: FactId,
-  options: Omit<SaveOptions, "name">,
-): Move {
+export function moveTo(name: string, head: FactId, options: Omit<SaveOptions, "name">): Move {
   checkName(name);
   const { expect, force, lease, key } = options;
   if (expect !== undefined && expect !== null && !isDigest(expect))
@@ -24,14 +19,14 @@ export function moveTo(
     name,
     head,
     expect: force ? "any" : expect === undefined ? "past" : expect,
-    ...fenceOf(shelf, name, lease),
+    ...fenceOf(name, lease),
     ...(key !== undefined && { key }),
   };
 }
 
 /** The proof that a writer shows at the fence of a name: the epoch of its lease, if it has one. */
-export function fenceOf(shelf: Pick<Shelf, "now">, name: string, lease: SaveOptions["lease"]): Fence {
-  if (lease === undefined) return { now: shelf.now?.() ?? Date.now() };
+export function fenceOf(name: string, lease: SaveOptions["lease"]): Fence {
+  if (lease === undefined) return { now: Date.now() };
   if (typeof lease?.epoch !== "number" || lease.name !== name)
     throw misuse(
       `write to "${name}" with the lease of ${showValue(lease?.name)}`,

@@ -78,8 +78,33 @@ export class Watch implements AsyncIterableIterator<NameMove> {
     this.#hear();
   };
 
-  /** Gives readers what there is. */
+  /** Gives readers what there is; while a server is away, nobody is held up. */
   #hear(): void {
+    if (!this.#isWaiting()) this.#tell();
+    // While someone waits to hear, a program that does nothing else must not come to its end.
+    if (this.#readers.length > 0) this.#awake ??= setInterval(() => {}, LONG_MS);
+    else {
+      clearInterval(this.#awake);
+      this.#awake = undefined;
+    }
+  }
+
+  /** Whether the server is away; when it is back, readers are given what there is. */
+  #isWaiting(): boolean {
+    const ready = this.#ended ? undefined : this.#shelf.ready?.();
+    ready?.then(
+      () => this.#hear(),
+      (error: unknown) => this.#fail(error),
+    );
+    return ready !== undefined;
+  }
+
+  #fail(error: unknown): void {
+    this.#readers.shift()?.reject(error);
+    this.end();
+  }
+
+  #tell(): void {
     try {
       while (this.#readers.length > 0) {
         if (this.#waiting.length === 0 && !this.#ended) this.#read();
@@ -93,14 +118,7 @@ export class Watch implements AsyncIterableIterator<NameMove> {
         }
       }
     } catch (error) {
-      this.#readers.shift()?.reject(error);
-      this.end();
-    }
-    // While someone waits to hear, a program that does nothing else must not come to its end.
-    if (this.#readers.length > 0) this.#awake ??= setInterval(() => {}, LONG_MS);
-    else {
-      clearInterval(this.#awake);
-      this.#awake = undefined;
+      if (!this.#isWaiting()) this.#fail(error);
     }
   }
 

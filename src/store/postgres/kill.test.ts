@@ -59,6 +59,32 @@ describe("a server that is killed", () => {
     });
   });
 
+  it("[P13] while its server is away, a store waits without keeping its process from other work", async () => {
+    const mine = await PostgresServer.start({ supervised: true });
+    onTestFinished(() => mine.stop());
+    const store = await openStore(mine.url());
+    onTestFinished(() => store.close());
+    await store.save(Session.start("hi", { inline: 0 }).say("on"), { name: "main" });
+    const loaded = await store.load("main");
+    const watch = store.watch()[Symbol.asyncIterator]();
+    let turns = 0;
+    const turning = setInterval(() => turns++, 5);
+    onTestFinished(() => clearInterval(turning));
+    mine.kill();
+    const moved = watch.next();
+    // The connection says by itself that it is gone.
+    await new Promise((done) => setTimeout(done, 50));
+    const before = turns;
+    expect((await store.load("main")).id).toBe(loaded.id);
+    expect(turns).toBeGreaterThan(before);
+    await store.save(loaded.say("and on"), { name: "main" });
+    expect((await moved).value).toMatchObject({ name: "main" });
+    // It stays away: what must be read at once fails soon, and from then on without a wait.
+    const unread = await store.load("main");
+    await mine.stop();
+    for (const _ of [1, 2]) expect(() => unread.transcript).toThrow(/Cannot reach the database/);
+  });
+
   it("[P11] a primary that is killed under load loses nothing to its synchronous standby, which takes over", async (context) => {
     if (!isCampaign) return context.skip("npm run crash -- postgres");
     const primary = await PostgresServer.start({ settings: ["synchronous_standby_names=standby"] });

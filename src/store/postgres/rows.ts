@@ -3,15 +3,21 @@ import type { StoreError } from "../error.js";
 import type { Rows, SqlRow, SqlValue } from "../sql/rows.js";
 import { driverPath, isLost, storeErrorOf, type Target } from "./driver.js";
 
-/** How long a reading goes on trying to reach a server that went away. */
+/** How long a caller who can wait is kept waiting for a server that went away. */
 const PATIENCE_MS = 10_000;
+/** How long the whole process is: reading at once holds up everybody, so it has so much of each stretch of patience. */
+const HELD_UP_MS = 2_000;
 const PAUSE_MS = 50;
 /** No answer at all, not even that it takes too long: the thread is gone. */
 const NO_ANSWER_MS = 120_000;
 
 type Values = readonly (SqlValue | readonly (string | number)[])[];
+/** `signal` counts the answers, and says whether there is a connection. */
 type Thread = { readonly worker: Worker; readonly port: MessagePort; readonly signal: Int32Array };
-type Answer = { readonly rows: readonly (readonly SqlRow[])[] } | { readonly error: object };
+type Answer = { readonly n: number } & (
+  | { readonly rows: readonly (readonly SqlRow[])[] }
+  | { readonly error: object }
+);
 
 /**
  * A connection that answers at once, as a loaded session asks for its content and its past. A thread of its own holds the
@@ -24,7 +30,11 @@ export class PgRows implements Rows {
   readonly #texts = new Map<string, string>();
   readonly #sleep = new Int32Array(new SharedArrayBuffer(4));
   #thread: Thread | undefined;
+  #asked = 0;
   #looking = false;
+  /** When the process began to be held up by a server that is away. */
+  #lostAt = Number.NEGATIVE_INFINITY;
+  #waiting: Promise<void> | undefined;
   #dead: StoreError | undefined;
 
   constructor(target: Target) {
@@ -72,14 +82,53 @@ export class PgRows implements Rows {
     this.#thread = undefined;
   }
 
-  /** Tries again while the server is away: reading changes nothing. */
+  /** Waits for a connection while others work; undefined where there is one. */
+  ready(): Promise<void> | undefined {
+    if (this.#dead !== undefined || this.#isConnected) return undefined;
+    this.#waiting ??= this.#connected().finally(() => {
+      this.#waiting = undefined;
+    });
+    return this.#waiting;
+  }
+
+  get #isConnected(): boolean {
+    return this.#thread !== undefined && Atomics.load(this.#thread.signal, 1) === 1;
+  }
+
+  async #connected(): Promise<void> {
+    const deadline = Date.now() + PATIENCE_MS;
+    let failure: Error | undefined;
+    let mine = 0;
+    for (let isFirst = true; !this.#isConnected; isFirst = false) {
+      // Every question was answered, and there is no connection: another one tries to make it.
+      if (isFirst || Atomics.load((this.#thread as Thread).signal, 0) === this.#asked) {
+        if (!isFirst) await pause(PAUSE_MS);
+        this.#post("", []);
+        mine = this.#asked;
+      }
+      await pause(PAUSE_MS / 10);
+      const { port } = this.#thread as Thread;
+      for (let told = answerIn(port); told !== undefined; told = answerIn(port))
+        if (told.n === mine && "error" in told) failure = Object.assign(new Error(), told.error);
+      const isHopeless = failure !== undefined && !isLost(failure);
+      if (!this.#isConnected && (isHopeless || Date.now() > deadline))
+        throw storeErrorOf(failure ?? lost(), this.path);
+      if (this.#dead !== undefined) throw this.#dead;
+    }
+  }
+
+  /** Tries again for a little while the server is away: reading changes nothing. */
   #patiently<Result>(attempt: () => Result): Result {
-    for (const deadline = Date.now() + PATIENCE_MS; ; ) {
+    for (;;) {
       try {
-        return attempt();
+        const result = attempt();
+        this.#lostAt = Number.NEGATIVE_INFINITY;
+        return result;
       } catch (error) {
         if (error instanceof TypeError) throw error;
-        if (!isLost(error) || Date.now() > deadline) throw storeErrorOf(error, this.path);
+        const now = Date.now();
+        if (now - this.#lostAt > PATIENCE_MS) this.#lostAt = now;
+        if (!isLost(error) || now - this.#lostAt > HELD_UP_MS) throw storeErrorOf(error, this.path);
         Atomics.wait(this.#sleep, 0, 0, PAUSE_MS);
       }
     }
@@ -87,31 +136,31 @@ export class PgRows implements Rows {
 
   #ask(text: string, values: Values): readonly (readonly SqlRow[])[] {
     const { port, signal } = this.#post(text, values);
-    // The answer to a `COMMIT` that nobody waited for comes first.
+    // Answers that nobody waited for come first.
     for (;;) {
       const seen = Atomics.load(signal, 0);
-      const message = receiveMessageOnPort(port)?.message as (Answer & { text: string }) | undefined;
-      if (message === undefined) {
-        if (Atomics.wait(signal, 0, seen, NO_ANSWER_MS) === "timed-out")
-          throw Object.assign(new Error("the connection gives no answer"), { code: "ETIMEDOUT" });
+      const told = answerIn(port);
+      if (told === undefined) {
+        if (Atomics.wait(signal, 0, seen, this.#isConnected ? NO_ANSWER_MS : HELD_UP_MS) === "timed-out")
+          throw lost();
         continue;
       }
-      if (message.text !== text) continue;
-      if ("error" in message) throw Object.assign(new Error(), message.error);
-      return message.rows;
+      if (told.n !== this.#asked) continue;
+      if ("error" in told) throw Object.assign(new Error(), told.error);
+      return told.rows;
     }
   }
 
   #post(text: string, values: Values): Thread {
     if (this.#dead !== undefined) throw this.#dead;
     this.#thread ??= this.#start();
-    this.#thread.port.postMessage({ text, values });
+    this.#thread.port.postMessage({ n: ++this.#asked, text, values });
     return this.#thread;
   }
 
   #start(): Thread {
     const { port1, port2 } = new MessageChannel();
-    const signal = new Int32Array(new SharedArrayBuffer(4));
+    const signal = new Int32Array(new SharedArrayBuffer(8));
     const workerData = { port: port2, signal, driver: driverPath(), config: this.#target.config };
     const worker = new Worker(PROGRAM, {
       eval: true,
@@ -138,6 +187,18 @@ export class PgRows implements Rows {
   }
 }
 
+function answerIn(port: MessagePort): Answer | undefined {
+  return receiveMessageOnPort(port)?.message as Answer | undefined;
+}
+
+function pause(milliseconds: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, milliseconds));
+}
+
+function lost(): Error {
+  return Object.assign(new Error("the connection gives no answer"), { code: "ETIMEDOUT" });
+}
+
 const BEGIN = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 
 /** Puts the tables of a statement into a schema. A pooler may not keep a search path. */
@@ -158,28 +219,33 @@ async function connected() {
   if (client !== undefined) return client;
   const made = new pg.Client({ ...config, types });
   const drop = () => {
-    if (client === made) client = undefined;
+    if (client === made) leave();
   };
   made.on("error", drop);
   made.on("end", drop);
   await made.connect();
+  Atomics.store(signal, 1, 1);
   return (client = made);
+}
+function leave() {
+  Atomics.store(signal, 1, 0);
+  client?.end().catch(() => {});
+  client = undefined;
 }
 const plain = (value) =>
   value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : value;
-async function answer({ text, values }) {
+async function answer({ n, text, values }) {
   try {
     const made = await connected();
+    // Only to have a connection.
+    if (text === "") return { n, rows: [] };
     const result = await made.query(values.length === 0 ? text : { text, values: values.map(plain) });
-    return { text, rows: [result].flat().map(({ rows }) => rows) };
+    return { n, rows: [result].flat().map(({ rows }) => rows) };
   } catch (error) {
     const { message, code } = error;
     // After a failure of the connection the next question gets another one.
-    if (code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57P|25P03)/.test(code)) {
-      client?.end().catch(() => {});
-      client = undefined;
-    }
-    return { text, error: { message, code } };
+    if (code === undefined || !/^[0-9A-Z]{5}$/.test(code) || /^(08|57P|25P03)/.test(code)) leave();
+    return { n, error: { message, code } };
   }
 }
 let before = Promise.resolve();

@@ -1,6 +1,6 @@
 import { digestOf, type FactId, parentsOf } from "../../session/index.js";
 import { removable } from "../care/collect.js";
-import { applyCommit } from "../commit.js";
+import { applyCommit, inClockOfStore } from "../commit.js";
 import { closedError, problemOf, StoreError } from "../error.js";
 import type { Commit, Committed, Finding, Removal, Shelf, Tables } from "../shelf.js";
 import { isSealed } from "../shelf-store/snapshot.js";
@@ -80,6 +80,10 @@ export class PgShelf extends SqlShelf implements Shelf {
     return new PgShelf(target, await openSchema(target));
   }
 
+  ready(): Promise<void> | undefined {
+    return this.#rows.ready();
+  }
+
   now(): number {
     const sql = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now";
     return this.#rows.get(sql)?.now as number;
@@ -120,6 +124,8 @@ export class PgShelf extends SqlShelf implements Shelf {
   async #transact(tasks: readonly Task[]): Promise<readonly unknown[]> {
     const asked = new Asked();
     for (const { about } of tasks) about(asked);
+    // The work of a transaction reads too, and must not wait for a connection under the lock of the store.
+    await this.ready();
     const writer = this.#writer;
     const qualified = (sql: string): string => writer.qualified(sql);
     const { results, moved, waiting } = await writer.transaction(
@@ -309,11 +315,6 @@ export class PgShelf extends SqlShelf implements Shelf {
     await this.#writer.close(reason);
     this.#rows.close(reason);
   }
-}
-
-/** Leases end by the clock of the database, whatever that of a worker says. */
-function inClockOfStore(commit: Commit, now: number): Commit {
-  return commit.move === undefined ? commit : { ...commit, move: { ...commit.move, now } };
 }
 
 /** Removes the ends of chains, each from a place on. */

@@ -48,6 +48,9 @@ import { factsPage } from "./facts-page.js";
 import { SessionReader } from "./load.js";
 import { type Naming, SessionWriter } from "./save.js";
 
+/** How often a reading starts anew when its server goes away. */
+const ATTEMPTS = 3;
+
 /** A `Store` on any shelf. */
 export class ShelfStore implements Store {
   readonly url: string;
@@ -82,7 +85,7 @@ export class ShelfStore implements Store {
       );
     const others = name === undefined ? [] : alsoOf(name, also);
     const naming: Naming = {
-      ...(name !== undefined && { move: moveTo(this.#shelf, name, session.id, options) }),
+      ...(name !== undefined && { move: moveTo(name, session.id, options) }),
       ...(others.length > 0 && {
         also: others.map(([other, at]) => ({ name: other, head: at?.id ?? null })),
       }),
@@ -101,32 +104,28 @@ export class ShelfStore implements Store {
       );
     if (typeof fetch !== "boolean")
       throw misuse(`load with fetch: ${showValue(fetch)}`, "give true or false");
-    return this.#reader.load(await this.resolve(nameOrId), {
-      fetch,
-      ...(horizon !== undefined && { horizon }),
-    });
+    const id = await this.resolve(nameOrId);
+    return this.#read(() => this.#reader.load(id, { fetch, ...(horizon !== undefined && { horizon }) }));
   }
 
   async resolve(nameOrId: string): Promise<FactId> {
-    this.#checkOpen();
-    return this.#reader.resolve(nameOrId);
+    return this.#read(() => this.#reader.resolve(nameOrId));
   }
 
   async has(id: FactId): Promise<boolean> {
-    this.#checkOpen();
-    return isDigest(id) && this.#shelf.lines([id])[0] !== undefined;
+    return this.#read(() => isDigest(id) && this.#shelf.lines([id])[0] !== undefined);
   }
 
   async line(id: FactId): Promise<string | undefined> {
-    this.#checkOpen();
-    const [line] = isDigest(id) ? this.#shelf.lines([id]) : [];
+    const [line] = await this.#read(() => (isDigest(id) ? this.#shelf.lines([id]) : []));
     if (line !== undefined && digestOf(line) !== id)
       throw new DamageError(`the fact ${id}`, "its line is not the one that was written");
     return line;
   }
 
   async children(id: FactId): Promise<readonly FactId[]> {
-    return this.#shelf.children(await this.resolve(id));
+    const at = await this.resolve(id);
+    return this.#read(() => this.#shelf.children(at));
   }
 
   async *history(
@@ -141,7 +140,7 @@ export class ShelfStore implements Store {
 
   async facts(nameOrId: string, options: FactsOptions = {}): Promise<FactsPage> {
     this.#enter(options, "store.facts(name, { limit: 100 })");
-    return factsPage(this, this.#shelf, this.#reader, nameOrId, options);
+    return this.#read(() => factsPage(this, this.#shelf, this.#reader, nameOrId, options));
   }
 
   async *lines(
@@ -172,21 +171,21 @@ export class ShelfStore implements Store {
     if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1))
       throw misuse(`list ${showValue(limit)} names`, "the limit is a whole number of at least 1");
     const page = { under, limit: limit ?? -1 };
-    const records =
-      order === "name"
-        ? this.#shelf.names.page({ ...page, order, ...(after !== undefined && { after }) })
-        : this.#shelf.names.page({
-            ...page,
-            order,
-            before: after === undefined ? Number.MAX_SAFE_INTEGER : numberOf(after),
-          });
+    const before = order === "name" || after === undefined ? Number.MAX_SAFE_INTEGER : numberOf(after);
+    const records = await this.#read(() =>
+      this.#shelf.names.page(
+        order === "name"
+          ? { ...page, order, ...(after !== undefined && { after }) }
+          : { ...page, order, before },
+      ),
+    );
     return records.flatMap(nameOf);
   }
 
   async head(name: string): Promise<FactId | undefined> {
     this.#checkOpen();
     if (typeof name !== "string") throw misuse(`find ${showValue(name)}`, "give a name");
-    return this.#shelf.names.get(name)?.head ?? undefined;
+    return this.#read(() => this.#shelf.names.get(name)?.head ?? undefined);
   }
 
   async point(name: string, id: FactId, options: PointOptions = {}): Promise<Saved> {
@@ -194,13 +193,13 @@ export class ShelfStore implements Store {
     if ("also" in options)
       throw misuse(`point "${name}" and others at once`, "save does: store.save(session, { name, also })");
     const head = await this.resolve(id);
-    return this.#writer.commit({ facts: [], blobs: [], move: moveTo(this.#shelf, name, head, options) }, []);
+    return this.#writer.commit({ facts: [], blobs: [], move: moveTo(name, head, options) }, []);
   }
 
   async forget(name: string, options: ForgetOptions = {}): Promise<void> {
     this.#enter(options, "store.forget(name, { lease })");
     checkName(name);
-    const fence = fenceOf(this.#shelf, name, options.lease);
+    const fence = fenceOf(name, options.lease);
     const outcome = await this.#shelf.write(
       ({ names }, now) => forget(names, name, options.force ? undefined : { ...fence, now }),
       [name],
@@ -222,8 +221,7 @@ export class ShelfStore implements Store {
   }
 
   async time(): Promise<number> {
-    this.#checkOpen();
-    return this.#shelf.now?.() ?? Date.now();
+    return this.#read(() => this.#shelf.now?.() ?? Date.now());
   }
 
   watch(options: WatchOptions = {}): Watch {
@@ -278,8 +276,7 @@ export class ShelfStore implements Store {
   }
 
   async blob(digest: Digest): Promise<Uint8Array | undefined> {
-    this.#checkOpen();
-    return isDigest(digest) ? soundBlob(this.#shelf, digest) : undefined;
+    return this.#read(() => (isDigest(digest) ? soundBlob(this.#shelf, digest) : undefined));
   }
 
   async erase(nameOrId: string, options: EraseOptions): Promise<Session> {
@@ -294,17 +291,16 @@ export class ShelfStore implements Store {
     const move =
       first === undefined
         ? undefined
-        : moveTo(this.#shelf, first, id, { ...expect, ...(options.lease && { lease: options.lease }) });
+        : moveTo(first, id, { ...expect, ...(options.lease && { lease: options.lease }) });
     const erased = await erase(this.#shelf, await this.load(id), options, move);
     for (const name of others)
-      await this.#shelf.commit({ facts: [], blobs: [], move: moveTo(this.#shelf, name, erased.id, expect) });
+      await this.#shelf.commit({ facts: [], blobs: [], move: moveTo(name, erased.id, expect) });
     // The session at hand has read what is now erased; the one that is given back has not.
     return this.load(erased.id);
   }
 
   async erasures(): Promise<readonly Erasure[]> {
-    this.#checkOpen();
-    return this.#shelf.blobs.erasures();
+    return this.#read(() => this.#shelf.blobs.erasures());
   }
 
   async gc(options: CollectOptions = {}): Promise<Collected> {
@@ -340,6 +336,21 @@ export class ShelfStore implements Store {
     this.#checkOpen();
     if (typeof options !== "object" || options === null)
       throw misuse(`use ${showValue(options)} as options`, `give an object or nothing: ${example}`);
+  }
+
+  /** Reads as soon as a server that is away is back, without keeping the process from other work. Writing waits by itself. */
+  async #read<Result>(look: () => Result | Promise<Result>): Promise<Result> {
+    this.#checkOpen();
+    for (let attempt = 1; ; attempt++) {
+      const ready = this.#shelf.ready?.();
+      if (ready !== undefined) await ready;
+      try {
+        return await look();
+      } catch (error) {
+        // The server went away meanwhile; reading changes nothing.
+        if (this.#shelf.ready?.() === undefined || attempt === ATTEMPTS) throw error;
+      }
+    }
   }
 
   #checkOpen(): void {

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, rmSync } from "node:fs";
 import type { FactId } from "../../session/index.js";
 import { removable } from "../care/collect.js";
-import { applyCommit } from "../commit.js";
+import { applyCommit, inClockOfStore } from "../commit.js";
 import { closedError, problemOf, StoreError } from "../error.js";
 import type { Commit, Committed, Finding, Removal, Shelf } from "../shelf.js";
 import { chainOf, type Place, placeIn } from "../sql/chain.js";
@@ -48,7 +48,10 @@ export class SqliteShelf extends SqlShelf implements Shelf {
     this.#tables = { connection, facts, names, blobs: new Blobs(connection) };
     this.#listeners = new PollingListeners(connection);
     this.#group = new GroupCommit(
-      (commits) => this.write((tables) => commits.map((commit) => applyCommit(tables, commit))),
+      (commits) =>
+        this.write((tables, now) =>
+          commits.map((commit) => applyCommit(tables, inClockOfStore(commit, now))),
+        ),
       () => connection.dead,
     );
   }
