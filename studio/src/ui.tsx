@@ -1,5 +1,6 @@
 import { type ReactNode, useEffect, useState } from "react";
 import { Problem as Refusal } from "./client";
+import { useConnection } from "./live";
 
 /** Small parts that every view uses. All text from a record becomes text nodes and nothing else. */
 
@@ -348,6 +349,14 @@ export function clock(at: number | string | null | undefined): string {
   return at === null || at === undefined ? "" : new Date(at).toLocaleTimeString("en-GB");
 }
 
+/** A time with its day, unless that is today. */
+export function moment(at: number | string | null | undefined): string {
+  if (at === null || at === undefined) return "";
+  const then = new Date(at);
+  const isToday = then.toDateString() === new Date().toDateString();
+  return isToday ? clock(at) : then.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
+
 /** Tokens short: 33k. */
 export function short(number: number): string {
   return number < 10_000 ? number.toLocaleString("en") : `${Math.round(number / 1_000)}k`;
@@ -360,6 +369,7 @@ export function money(cost: number | null | undefined): string {
 
 /** How long ago, by the clock of the server; told anew every half minute. */
 export function Ago({ at }: { readonly at: number | string | null }): ReactNode {
+  const { ahead } = useConnection();
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
@@ -367,7 +377,7 @@ export function Ago({ at }: { readonly at: number | string | null }): ReactNode 
   }, []);
   if (at === null) return "no time";
   const then = new Date(at);
-  const ms = Math.max(0, now - then.getTime());
+  const ms = Math.max(0, now + ahead - then.getTime());
   const words =
     ms < 60_000
       ? "just now"

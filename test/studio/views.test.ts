@@ -119,7 +119,7 @@ describe.skipIf(untried !== undefined)(
       await page.getByRole("button", { name: "Verify" }).click();
       await sees(page, /Intact: /);
       const download = page.waitForEvent("download");
-      await page.getByRole("link", { name: "Dossier" }).click();
+      await page.getByRole("link", { name: "Export dossier" }).click();
       expect((await download).suggestedFilename()).toBe("mine.json");
     });
 

@@ -151,11 +151,21 @@ function Proof({ name }: { readonly name: string }): ReactNode {
         )}
         {offline === undefined && (
           <>
-            <a className="btn" href={addressOf(`${base}/export`, { format: "lines" })} download>
-              Export
+            <a
+              className="btn"
+              href={addressOf(`${base}/export`, { format: "bundle" })}
+              download
+              title="One file with the dossier and the whole record; rath verify accepts it on any machine"
+            >
+              Export dossier
             </a>
-            <a className="btn" href={addressOf(`${base}/export`, { format: "bundle" })} download>
-              Dossier
+            <a
+              className="btn"
+              href={addressOf(`${base}/export`, { format: "lines" })}
+              download
+              title="The record itself, one fact per line; rath import reads it"
+            >
+              Export record
             </a>
           </>
         )}

@@ -8,6 +8,7 @@ import { useAddress } from "../route";
 import { type Rows, useRows, Window } from "../rows";
 import type { BranchRow, GraphPage, GraphRow, GraphSummary, Level } from "../types";
 import { Button, count, Empty, Loaded } from "../ui";
+import { HoverCard, useHover } from "./card";
 import { Details } from "./details";
 import { Choice, isFailure, Row } from "./graph-row";
 import { FILTERS, Marked } from "./marked";
@@ -283,11 +284,14 @@ function Picture({
   const indices = Array.from({ length: Math.max(0, rows.last - rows.first) }, (_, at) =>
     folds.rowAt(rows.first + at),
   );
+  const hover = useHover(rows.top);
+  const hovered = indices.map(rowOf).find((row) => row !== undefined && row.id === hover.place?.id);
   return (
     <Window rows={rows} className="text-row">
       <canvas ref={canvas} aria-hidden="true" className="pointer-events-none absolute left-0 top-0" />
       <div
         role="treegrid"
+        {...hover.on}
         aria-label="Facts in the order of recording"
         aria-rowcount={total}
         style={{
@@ -314,6 +318,9 @@ function Picture({
           />
         ))}
       </div>
+      {hover.place !== undefined && hovered !== undefined && hovered.id !== chosen && (
+        <HoverCard place={hover.place} row={hovered} branch={branches.get(hovered.branch ?? "")} />
+      )}
     </Window>
   );
 }

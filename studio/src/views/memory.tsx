@@ -93,6 +93,13 @@ function Memories({ space }: { readonly space: string }): ReactNode {
           </p>
         )}
       </section>
+      {chosen === undefined && (
+        <aside className="hidden w-[420px] shrink-0 border-l border-rule bg-raised wide:block">
+          <Empty title="Why is this known?">
+            Select a memory to see why it was written and what it influenced, and to revoke it.
+          </Empty>
+        </aside>
+      )}
       {chosen !== undefined && <Why space={space} memory={chosen} close={() => set({ at: undefined })} />}
     </>
   );

@@ -30,6 +30,11 @@ export function Rerun(): ReactNode {
 }
 
 type Kind = "instruction" | "input" | "answer";
+const MEANINGS: { readonly [kind in Kind]: string } = {
+  instruction: "A message to the next model call: what to do differently from here.",
+  input: "Other arguments for this call, in JSON.",
+  answer: "Another outcome of this call, in JSON, as if it had been recorded.",
+};
 
 function Change({
   id,
@@ -122,26 +127,31 @@ function Change({
       </section>
       <section aria-label="What you change">
         <h2>What you change</h2>
-        <div className="mt-2 flex flex-wrap gap-1">
-          {kinds.map((one) => (
-            <Button
-              key={one}
-              quiet
-              pressed={kind === one}
-              onClick={() => {
-                setKind(one);
-                edit(one === "instruction" ? "" : original[one]);
-              }}
-            >
-              {one}
-            </Button>
-          ))}
-        </div>
+        {kinds.length > 1 && (
+          <div className="mt-2 flex flex-wrap gap-1">
+            {kinds.map((one) => (
+              <Button
+                key={one}
+                quiet
+                pressed={kind === one}
+                onClick={() => {
+                  setKind(one);
+                  edit(one === "instruction" ? "" : original[one]);
+                }}
+              >
+                {one}
+              </Button>
+            ))}
+          </div>
+        )}
+        <p className="meta mt-2">{MEANINGS[kind]}</p>
         <textarea
           aria-label={`The ${kind}`}
           rows={8}
           className="field mt-2"
-          placeholder={kind === "instruction" ? "Your message to the next model call" : "JSON"}
+          placeholder={
+            kind === "instruction" ? "For example: Spread what is left over, one cent each." : "JSON"
+          }
           value={text}
           onChange={(event) => edit(event.target.value)}
         />
@@ -173,6 +183,7 @@ function Change({
           <Button
             main={found === undefined}
             disabled={text === "" || modules.length === 0 || plan.isPending}
+            {...(text === "" && { hint: "First write what should be different" })}
             onClick={() => plan.mutate()}
           >
             What would happen?

@@ -203,7 +203,7 @@ function Peek({ row, open }: { readonly row: SessionRow; readonly open: () => vo
     ["Facts", row.facts.toLocaleString("en")],
     ["Branches", String(row.branches)],
     ["Tokens", row.tokens === undefined ? "unknown" : row.tokens.toLocaleString("en")],
-    ["Cost", money(row.cost)],
+    ["Cost", row.cost === null ? "unknown" : money(row.cost)],
     ["Failures", String(row.failures)],
     ["Models", row.models.join(", ")],
     ["Tools", row.tools.join(", ")],

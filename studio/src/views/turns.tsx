@@ -8,10 +8,10 @@ import { useAddress } from "../route";
 import type { Part, Shown, Turn } from "../types";
 import {
   Button,
-  clock,
   duration,
   Empty,
   Long,
+  moment,
   plainly,
   Skeleton,
   State,
@@ -224,7 +224,7 @@ function Message({
             {turn.role}
           </button>
           <Words>{turn.module ?? turn.by}</Words>
-          <span>{clock(turn.at)}</span>
+          <span>{moment(turn.at)}</span>
           {turn.usage?.output !== undefined && (
             <span>
               {(turn.usage.input ?? 0).toLocaleString("en")} + {turn.usage.output.toLocaleString("en")} tokens
