@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { Problem as Refusal } from "./client";
+import { Problem as Refusal, useReading } from "./client";
 import { useConnection } from "./live";
 
 /** Small parts that every view uses. All text from a record becomes text nodes and nothing else. */
@@ -170,8 +170,15 @@ export function Skeleton({
   readonly rows?: number;
   readonly height?: number;
 }): ReactNode {
+  const reading = useReading();
   return (
     <div aria-busy="true" className="p-4">
+      {reading !== undefined && (
+        <p role="status" className="pb-3 text-soft">
+          The server reads this session for the first time: {reading.facts.toLocaleString("en")}
+          {reading.total !== undefined && ` of ${reading.total.toLocaleString("en")}`} facts.
+        </p>
+      )}
       {Array.from({ length: rows }, (_, row) => (
         <div key={row} className="flex items-center" style={{ height }}>
           <div className="skeleton h-3" style={{ width: `${35 + ((row * 37) % 50)}%` }} />

@@ -1,3 +1,7 @@
+import { once } from "node:events";
+import { createReadStream } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
@@ -86,6 +90,7 @@ describe.skipIf(untried !== undefined)(
       await page.getByRole("button", { name: "What would happen?" }).click();
       const all = page.getByRole("button", { name: /^Allow all/ });
       await page.getByRole("button", { name: "Start it" }).waitFor();
+      expect(await seriousIn(page)).toEqual([]);
       if (await all.isVisible()) await all.click();
       else for (const box of await page.getByRole("checkbox").all()) await box.check();
       await page.getByRole("button", { name: "Start it" }).click();
@@ -99,6 +104,7 @@ describe.skipIf(untried !== undefined)(
       await page.getByRole("button", { name: "Open" }).click();
       await sees(page, "Waiting for you (1)");
       await sees(page, "Exactly this will happen");
+      expect(await seriousIn(page)).toEqual([]);
       await page.getByRole("button", { name: "Approve", exact: true }).click();
       await sees(page, "The run continues");
       await expect.poll(() => page.title()).not.toMatch(/^\(/);
@@ -184,6 +190,21 @@ describe.skipIf(untried !== undefined)(
       await expect.poll(heads, { timeout: 60_000 }).toBe(null);
     });
 
+    it("[ST20] a row tells about itself when the pointer rests on it", async () => {
+      await page.goto(`${studio.origin}/s/demo-1/graph`);
+      await page
+        .getByRole("row", { name: /checked tests: failed/ })
+        .first()
+        .hover();
+      const card = page.getByRole("tooltip");
+      await card.getByText("validation-report").waitFor();
+      expect(await card.textContent()).toMatch(/9 of 12|passed: 9/);
+      expect(new URL(page.url()).searchParams.has("at")).toBe(false);
+      expect(await seriousIn(page)).toEqual([]);
+      await page.mouse.wheel(0, 400);
+      await card.waitFor({ state: "detached" });
+    });
+
     it("[ST16] a signature is shown once it is there, and the page offers the commands", async () => {
       const inFolder = {
         cwd: demo.folder,
@@ -224,6 +245,12 @@ describe.skipIf(untried !== undefined)(
         await offline.goto(`${address}#/s/demo-1/evidence`);
         await offline.getByRole("button", { name: "Verify" }).click();
         await sees(offline, /Intact: (\d+) of \1 facts/);
+        // The same files under a path of some server.
+        const files = await served(folder);
+        const online = await other.page(files.url);
+        await online.goto(`${files.url}/demo/index.html#/s/demo-1/graph`);
+        await sees(online, "started a session with");
+        await files.close();
         await expectNothingWrong(other);
       } finally {
         await other.close();
@@ -231,3 +258,29 @@ describe.skipIf(untried !== undefined)(
     });
   },
 );
+
+/** The files of a folder under `/demo/`, as any static server answers them. */
+async function served(folder: string): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const types: { readonly [ending: string]: string } = {
+    html: "text/html",
+    js: "text/javascript",
+    css: "text/css",
+  };
+  const server = createServer((request, response) => {
+    const path = join(folder, new URL(request.url ?? "/", "http://files").pathname.replace(/^\/demo/, ""));
+    response.setHeader("content-type", types[path.split(".").at(-1) ?? ""] ?? "application/octet-stream");
+    createReadStream(path)
+      .on("error", () => response.writeHead(404).end())
+      .pipe(response);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -15,12 +15,15 @@ import { FILTERS, Marked } from "./marked";
 import { Scrubber } from "./scrubber";
 
 const PAGE = 256;
+const FIRST = [0];
 const LEVELS: readonly Level[] = ["run", "turn", "step", "fact"];
 
 export function Graph(): ReactNode {
   const { name, search } = useAddress();
   useTitle(`${name}: graph`);
   const summary = useSummary(name, search.head);
+  // The first rows come together with the summary, not after it.
+  useGraphPages(name, search.z ?? "step", FIRST, search.head);
   return (
     <>
       <Tabs name={name} />

@@ -77,11 +77,16 @@ export function Sessions(): ReactNode {
           </select>
           <NewRun />
         </div>
+        {list.isIndexing && (
+          <p role="status" className="border-b border-rule bg-sunk px-3 py-2 text-row text-soft mid:px-4">
+            The server is still reading the store. More sessions appear here by themselves.
+          </p>
+        )}
         {list.error ? (
           <Trouble error={list.error} again={list.again} />
         ) : list.isLoading ? (
           <Skeleton rows={8} height={HEIGHT} />
-        ) : items.length === 0 && !hasMore ? (
+        ) : items.length === 0 && !hasMore && !list.isIndexing ? (
           <Nothing search={search} set={set} />
         ) : (
           <Window rows={rows}>
