@@ -100,6 +100,8 @@ async function hold(tell: (event: Event) => void): Promise<never> {
       if (response.status === 401 || response.status === 403) become({ state: "refused" });
       if (!response.ok || response.body === null) throw new Error(String(response.status));
       become({ state: "live" });
+      // Nobody knows what happened before this stream: another tab held the last one, or this page began without one.
+      if (last === undefined) tell({ type: "reset", data: {} });
       wait = 500;
       for await (const event of eventsOf(response.body)) {
         clearTimeout(timer);
