@@ -330,6 +330,17 @@ export function plainly(label: string): string {
   return label.slice(0, at) + (label[at] === "[" ? words.replace(/\]$/, "") : words);
 }
 
+/** The values of an input without its names, on one line. */
+export function briefOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "object") return String(value).slice(0, 160);
+  return Object.values(value)
+    .map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
+    .join(" ")
+    .replaceAll(/\s+/g, " ")
+    .slice(0, 160);
+}
+
 /** A label without what was cut off in brackets: the whole of it stands below. */
 export function heading(label: string): string {
   return visible(plainly(label.replace(/ \([^)]*…$/, "")));

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -124,9 +125,16 @@ describe.skipIf(untried !== undefined)(
       await page.goto(`${studio.origin}/s/mine/evidence`);
       await page.getByRole("button", { name: "Verify" }).click();
       await sees(page, /Intact: /);
-      const download = page.waitForEvent("download");
-      await page.getByRole("link", { name: "Export dossier" }).click();
-      expect((await download).suggestedFilename()).toBe("mine.json");
+      for (const [what, file] of [
+        ["dossier", "mine.html"],
+        ["bundle", "mine.json"],
+        ["record", "mine.jsonl"],
+      ] as const) {
+        const download = page.waitForEvent("download");
+        await page.getByRole("link", { name: `Export ${what}` }).click();
+        expect((await download).suggestedFilename()).toBe(file);
+        expect((await stat(await (await download).path())).size).toBeGreaterThan(1_000);
+      }
     });
 
     it("[ST6] keys alone lead through the graph to a comparison, and back", async () => {

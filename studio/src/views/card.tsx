@@ -1,13 +1,17 @@
 import { type FocusEvent, type PointerEvent, type ReactNode, useEffect, useRef, useState } from "react";
 import { useFact } from "../data";
 import type { BranchRow, GraphRow } from "../types";
-import { clock, count, duration, Id, plainly, TONES, Words } from "../ui";
+import { clock, count, duration, heading, Id, plainly, TONES, visible, Words } from "../ui";
 
 /** Whoever passes over a row on the way to another one sees no card. */
 const REST_MS = 350;
-const HEIGHT = 180;
+/** Room that a card needs below its row; without it, the card stands above. */
+const ROOM = 190;
 
-type Place = { readonly id: string; readonly top: number; readonly left: number };
+type Place = {
+  readonly id: string;
+  readonly style: { readonly left: number; readonly top?: number; readonly bottom?: number };
+};
 
 /** The row under the pointer or the focus, after a moment: for the elements that carry `data-id`. */
 export function useHover(key: unknown): {
@@ -36,7 +40,14 @@ export function useHover(key: unknown): {
     if (row === null || id === undefined) return;
     timer.current = setTimeout(() => {
       const { top, bottom, left } = row.getBoundingClientRect();
-      setPlace({ id, left, top: bottom + HEIGHT < innerHeight ? bottom + 4 : Math.max(4, top - HEIGHT) });
+      const isBelow = bottom + ROOM < innerHeight;
+      setPlace({
+        id,
+        style: {
+          left: Math.min(left, Math.max(12, innerWidth - 480)),
+          ...(isBelow ? { top: bottom + 4 } : { bottom: innerHeight - top + 4 }),
+        },
+      });
     }, REST_MS);
   };
   return {
@@ -65,19 +76,20 @@ export function HoverCard({
   const known = last?.id === row.last ? last : undefined;
   const usage = known?.fact.usage as { readonly input?: number; readonly output?: number } | undefined;
   const ms = row.at === null ? 0 : (known?.row.at ?? row.at) - row.at;
-  const text = known?.row.text ?? row.text;
+  const said = known?.fact.detail ?? known?.fact.content ?? known?.fact.output ?? known?.fact.error;
+  const text = typeof said === "string" ? said : said === undefined ? row.text : JSON.stringify(said);
   return (
     <div
       role="tooltip"
       className="card no-print pointer-events-none fixed z-10 flex max-h-[176px] w-[min(460px,calc(100vw-24px))] flex-col overflow-hidden p-3 text-row shadow-lg"
-      style={{ top: place.top, left: Math.min(place.left, Math.max(12, innerWidth - 480)) }}
+      style={place.style}
     >
       <p className={`line-clamp-2 font-serif text-[15px] ${TONES[row.tone] ?? ""}`}>
-        <Words>{plainly(row.label)}</Words>
+        <Words>{heading(row.label)}</Words>
       </p>
       {text !== undefined && text !== row.label && (
         <p className="mt-1 line-clamp-3 text-soft">
-          <Words>{plainly(text.slice(0, 240))}</Words>
+          <Words>{visible(plainly(text).slice(0, 240))}</Words>
         </p>
       )}
       <p className="meta mt-2 flex flex-wrap gap-x-3">

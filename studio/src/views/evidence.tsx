@@ -153,11 +153,19 @@ function Proof({ name }: { readonly name: string }): ReactNode {
           <>
             <a
               className="btn"
-              href={addressOf(`${base}/export`, { format: "bundle" })}
+              href={addressOf(`${base}/export`, { format: "html" })}
               download
-              title="One file with the dossier and the whole record; rath verify accepts it on any machine"
+              title="A page to read and print, without scripts"
             >
               Export dossier
+            </a>
+            <a
+              className="btn"
+              href={addressOf(`${base}/export`, { format: "bundle" })}
+              download
+              title="The whole record, sealed: rath verify accepts it on any machine, and rath studio --bundle makes a page of it"
+            >
+              Export bundle
             </a>
             <a
               className="btn"

@@ -4,7 +4,7 @@ import { post } from "../client";
 import { usePending, useWho } from "../data";
 import { useTitle } from "../frame";
 import { useKeys } from "../keys";
-import { NotifyMe } from "../news";
+import { NotifyMe, whatOf } from "../news";
 import { useAddress } from "../route";
 import type { PendingRow } from "../types";
 import { Ago, Button, Empty, Id, JsonView, Loaded, Trouble, visible, Words } from "../ui";
@@ -148,7 +148,7 @@ function Questions({
                 <Ago at={row.since} />
               </span>
             </span>
-            <Words className="block truncate text-row">{row.what}</Words>
+            <Words className="block truncate text-row">{whatOf(row)}</Words>
           </button>
         </li>
       ))}
@@ -192,16 +192,6 @@ function Question({
   const can = isSettled && row.may && !act.isPending && !act.isSuccess;
   const isQuestion = row.kind === "question" || row.kind === "signal";
   const isDoubt = row.kind === "doubt";
-  const edit = (): void => {
-    let value: unknown;
-    try {
-      value = JSON.parse(edited ?? "");
-    } catch {
-      setEdited(edited);
-      return;
-    }
-    act.mutate({ kind: "edit", value });
-  };
   const pressed = (run: () => void) => (event: KeyboardEvent) => {
     // A key that is held down answers nothing, and neither does one pressed elsewhere on the page.
     if (can && !event.repeat && card.current?.contains(document.activeElement)) run();
@@ -209,7 +199,8 @@ function Question({
   useKeys({
     a: pressed(() => !isDoubt && act.mutate({ kind: "approve" })),
     r: pressed(() => !isDoubt && act.mutate({ kind: "reject" })),
-    e: pressed(() => setEdited(input)),
+    e: pressed(() => !isDoubt && setEdited(input)),
+    s: pressed(() => card.current?.querySelector<HTMLElement>("[data-settle] button")?.focus()),
   });
   return (
     <section
@@ -292,7 +283,7 @@ function Question({
           value={why}
           onChange={(event) => setWhy(event.target.value)}
         />
-        <div className="flex flex-wrap gap-2">
+        <div className="flex flex-wrap gap-2" data-settle={isDoubt ? "" : undefined}>
           {isDoubt ? (
             (
               [
@@ -331,7 +322,12 @@ function Question({
             </>
           ) : (
             <>
-              <Button main disabled={!can || parsed(edited) === undefined} onClick={edit}>
+              <Button
+                main
+                disabled={!can || !isJson(edited)}
+                {...(!isJson(edited) && { hint: "The arguments must be JSON" })}
+                onClick={() => act.mutate({ kind: "edit", value: JSON.parse(edited) })}
+              >
                 Approve as edited
               </Button>
               <Button onClick={() => setEdited(undefined)}>Discard the changes</Button>
@@ -365,6 +361,15 @@ function answerOf(
 /** The arguments of the call, which a person may change; a question has what is asked instead. */
 function inputOf({ input }: PendingRow): unknown {
   return typeof input === "object" && input !== null && "input" in input ? input.input : input;
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** JSON where it is JSON, and text where it is not. */

@@ -203,10 +203,15 @@ function Change({
             <p className="mt-2 font-serif text-read">
               <Words>{found.sentence}</Words>
             </p>
-            {found.cost !== undefined && <p className="meta mt-1">about {money(found.cost)}</p>}
-            <Requests word="taken from the record" rows={found.taken} />
-            <Requests word="real calls" rows={found.real} />
-            <Requests word="requests to a person" rows={found.asks} />
+            {typeof found.cost === "number" && found.cost > 0 && (
+              <p className="meta mt-1">about {money(found.cost)}</p>
+            )}
+            <Requests
+              word={`${count(found.taken.length, "outcome")} taken from the record`}
+              rows={found.taken}
+            />
+            <Requests word={count(found.real.length, "real call")} rows={found.real} />
+            <Requests word={`${count(found.asks.length, "request")} to a person`} rows={found.asks} />
             {found.unknown && (
               <p className="mt-2 text-warn">The calls after the first difference are not known yet.</p>
             )}
@@ -276,9 +281,7 @@ function Requests({
   if (rows.length === 0) return null;
   return (
     <details className="mt-2" open={rows.length < 8}>
-      <summary className="cursor-pointer">
-        {count(rows.length, "outcome")} {word}
-      </summary>
+      <summary className="cursor-pointer">{word}</summary>
       <ul className="pl-4 text-row text-soft">
         {rows.slice(0, 200).map((row) => (
           <li key={row.id}>

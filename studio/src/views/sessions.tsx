@@ -143,7 +143,7 @@ function Row({
           <span className="hidden mid:inline">{count(row.branches, "branch", "branches")}</span>
         )}
         {row.tokens !== undefined && row.tokens > 0 && <span>{short(row.tokens)} tokens</span>}
-        {row.failures > 0 && <span className="text-bad">{count(row.failures, "failure")}</span>}
+        {row.failures > 0 && <span className="text-bad">{count(row.failures, "failed call")}</span>}
         {row.waits > 0 && <span className="text-warn">{count(row.waits, "question")}</span>}
         <span className="flex-1" />
         <Ago at={row.changedAt} />
@@ -209,7 +209,7 @@ function Peek({ row, open }: { readonly row: SessionRow; readonly open: () => vo
     ["Branches", String(row.branches)],
     ["Tokens", row.tokens === undefined ? "unknown" : row.tokens.toLocaleString("en")],
     ["Cost", row.cost === null ? "unknown" : money(row.cost)],
-    ["Failures", String(row.failures)],
+    ["Failed calls", String(row.failures)],
     ["Models", row.models.join(", ")],
     ["Tools", row.tools.join(", ")],
     ["People", row.people.join(", ")],
