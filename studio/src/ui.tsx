@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
 import { Problem as Refusal, useReading } from "./client";
 import { useConnection } from "./live";
@@ -143,7 +144,7 @@ export function Trouble({
         {problem?.code !== undefined && <code className="mr-2 text-bad">{problem.code}</code>}
         <Words>{message}</Words>
       </p>
-      {problem?.hint !== undefined && (
+      {problem?.hint !== undefined && !/\b[A-Z]+ \/api\//.test(problem.hint) && (
         <p className="mt-1 text-soft">
           <Words>{problem.hint}</Words>
         </p>
@@ -157,6 +158,11 @@ export function Trouble({
         <button type="button" className="btn" onClick={() => void navigator.clipboard?.writeText(details)}>
           Copy details
         </button>
+        {problem?.status === 404 && (
+          <Link to="/" className="btn">
+            All sessions
+          </Link>
+        )}
       </p>
     </div>
   );

@@ -202,11 +202,11 @@ describe.skipIf(untried !== undefined)(
     it("[ST23] the page says how far the server has read a long session", async () => {
       const { studio, visitor, page } = await opened((store) => {
         let session = Session.start("A long one");
-        for (let number = 1; number < 20_000; number++) session = session.say(`number ${number}`);
+        for (let number = 1; number < 8_000; number++) session = session.say(`number ${number}`);
         return store.save(session, { name: "long" });
       });
       await page.goto(`${studio.origin}/s/long/graph?z=fact`);
-      await sees(page, /reads this session for the first time: [\d,]+ of 20,000 facts/);
+      await sees(page, /reads this session for the first time: [\d,]+ of 8,000 facts/);
       await sees(page, "A long one");
       await expectNothingWrong(visitor);
     });

@@ -52,6 +52,21 @@ describe.skipIf(untried !== undefined)(
       ["checks", "/s/demo-1/evidence?tab=checks", "passed"],
     ];
 
+    /** Starts the rerun whose form is open, after its plan is there. */
+    async function start(name: string): Promise<void> {
+      await page.getByLabel("The instruction").fill("Deal the cents out one by one.");
+      await page.getByLabel("Name of the new session").fill(name);
+      await page.getByRole("button", { name: "What would happen?" }).click();
+      await page.getByRole("button", { name: "Start it" }).waitFor();
+      expect(await seriousIn(page)).toEqual([]);
+      const all = page.getByRole("button", { name: /^Allow all/ });
+      if (await all.isVisible()) await all.click();
+      else for (const box of await page.getByRole("checkbox").all()) await box.check();
+      await page.getByRole("button", { name: "Start it" }).click();
+      // It is shown beside the original, and it asks before it writes.
+      await sees(page, /facts? in common/);
+    }
+
     it("[ST3] every view opens by its address, and axe finds nothing serious in it, light or dark", async () => {
       const found: string[] = [];
       for (const [name, address, shows] of views()) {
@@ -86,17 +101,7 @@ describe.skipIf(untried !== undefined)(
       await page.getByRole("button", { name: /checked review: failed/ }).click();
       await sees(page, /What is left over must be spread/);
       await page.getByRole("button", { name: "Rerun from here" }).click();
-      await page.getByLabel("The instruction").fill("Deal the cents out one by one.");
-      await page.getByLabel("Name of the new session").fill("mine");
-      await page.getByRole("button", { name: "What would happen?" }).click();
-      const all = page.getByRole("button", { name: /^Allow all/ });
-      await page.getByRole("button", { name: "Start it" }).waitFor();
-      expect(await seriousIn(page)).toEqual([]);
-      if (await all.isVisible()) await all.click();
-      else for (const box of await page.getByRole("checkbox").all()) await box.check();
-      await page.getByRole("button", { name: "Start it" }).click();
-      // It is shown beside the original, and it asks before it writes.
-      await sees(page, /facts? in common/);
+      await start("mine");
     });
 
     it("[ST13] a note and the title tell of a question that arrives, and the write is approved from there", async () => {
@@ -135,6 +140,20 @@ describe.skipIf(untried !== undefined)(
         expect((await download).suggestedFilename()).toBe(file);
         expect((await stat(await (await download).path())).size).toBeGreaterThan(1_000);
       }
+    });
+
+    it("[ST24] the arguments of a waiting write are changed as text, and the change is what happens", async () => {
+      await page.goto(`${studio.origin}/rerun/${demo.rejection}`);
+      await start("edited");
+      await page.goto(`${studio.origin}/inbox`);
+      await page.getByRole("button", { name: "Edit", exact: true }).click();
+      const text = page.getByLabel("text", { exact: true });
+      await text.fill(`${await text.inputValue()}// changed by a person\n`);
+      await sees(page, "+ // changed by a person");
+      await page.getByRole("button", { name: "Approve as edited" }).click();
+      await sees(page, "The run continues");
+      await page.goto(`${studio.origin}/s/edited/files?path=src%2Fsplit.js&tab=text`);
+      await sees(page, "// changed by a person");
     });
 
     it("[ST6] keys alone lead through the graph to a comparison, and back", async () => {

@@ -75,6 +75,16 @@ function Lanes({ name, summary }: { readonly name: string; readonly summary: Gra
     else rows.to(head === undefined && session.data?.state === "open" ? total : rows.top);
   }, [at, level, chosenRow, rows, folds, head, total, session.data?.state]);
 
+  // A bar that appears takes room from the rows: what was selected in view stays in view.
+  const height = useRef(rows.height);
+  useEffect(() => {
+    const before = height.current;
+    height.current = rows.height;
+    if (chosenRow === undefined) return;
+    const place = folds.placeOf(chosenRow);
+    if (place >= rows.top && place + 1 <= rows.top + before / rowHeight) rows.reveal(place);
+  }, [rows.height]);
+
   const select = (row: GraphRow | undefined, index: number, open = isOpen): void => {
     if (row === undefined) return;
     shown.current = `${row.id} ${level}`;
@@ -321,6 +331,14 @@ function Picture({
           />
         ))}
       </div>
+      {widest > columns && (
+        <span
+          className="tag absolute bottom-1 left-1 bg-paper text-soft"
+          title="More lanes than fit: the last column holds the rest"
+        >
+          +{widest - columns} lanes
+        </span>
+      )}
       {hover.place !== undefined && hovered !== undefined && hovered.id !== chosen && (
         <HoverCard place={hover.place} row={hovered} branch={branches.get(hovered.branch ?? "")} />
       )}

@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { post } from "../client";
 import { useFact, useSession, useWho } from "../data";
 import { useTitle } from "../frame";
@@ -77,8 +77,11 @@ function Change({
     ...(chosenModule !== undefined && { module: chosenModule }),
     [kind]: kind === "instruction" ? text : jsonOr(text),
   };
+  const planned = useRef<HTMLElement>(null);
   const plan = useMutation({
     mutationFn: () => post<RerunPlan>(`/api/sessions/${encodeURIComponent(name)}/rerun/plan`, change),
+    // On a phone the plan stands below the form.
+    onSuccess: () => requestAnimationFrame(() => planned.current?.scrollIntoView({ block: "nearest" })),
   });
   const start = useMutation({
     mutationFn: (digest: string) =>
@@ -147,7 +150,7 @@ function Change({
         <p className="meta mt-2">{MEANINGS[kind]}</p>
         <textarea
           aria-label={`The ${kind}`}
-          rows={8}
+          rows={6}
           className="field mt-2"
           placeholder={
             kind === "instruction" ? "For example: Spread what is left over, one cent each." : "JSON"
@@ -191,7 +194,7 @@ function Change({
         </p>
         {plan.error !== null && <Trouble error={plan.error} />}
       </section>
-      <section aria-label="Plan" className="mid:col-span-2 wide:col-span-1">
+      <section ref={planned} aria-label="Plan" className="mid:col-span-2 wide:col-span-1">
         <h2>Plan</h2>
         {found === undefined ? (
           <p className="mt-2 text-soft">
