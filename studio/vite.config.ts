@@ -17,7 +17,11 @@ export default defineConfig(({ mode }) => ({
     chunkSizeWarningLimit: 1000,
     rolldownOptions: {
       // Libraries mark their files for servers, which this page does not have.
-      onLog: (level, log, tell) => log.code === "MODULE_LEVEL_DIRECTIVE" || tell(level, log),
+      // A copy loads nothing later, so what its loader does with addresses is never reached.
+      onLog: (level, log, tell) =>
+        log.code === "MODULE_LEVEL_DIRECTIVE" ||
+        (mode === "copy" && log.code === "EMPTY_IMPORT_META") ||
+        tell(level, log),
       ...(mode === "copy" && {
         input: "src/main.tsx",
         output: {

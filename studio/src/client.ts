@@ -1,3 +1,4 @@
+import { useSyncExternalStore } from "react";
 import { answerFor, type Copy } from "./copy";
 
 /** One door to the server: answers as JSON, refusals as Problem. Offline, the same answers come from files beside the page. */
@@ -37,16 +38,46 @@ export function addressOf(path: string, query: Query = {}): string {
   return text === "" ? path : `${path}?${text}`;
 }
 
+/** How far the server has read a session about which it is asked for the first time. */
+export type Reading = { readonly facts: number; readonly total?: number };
+const readings = new Map<string, Reading>();
+const onReading = new Set<() => void>();
+
+export function useReading(): Reading | undefined {
+  return useSyncExternalStore(
+    (tell) => {
+      onReading.add(tell);
+      return () => onReading.delete(tell);
+    },
+    () => readings.values().next().value,
+  );
+}
+
+function tellReading(address: string, reading: Reading | undefined): void {
+  if (reading === undefined && !readings.has(address)) return;
+  if (reading === undefined) readings.delete(address);
+  else readings.set(address, reading);
+  for (const tell of onReading) tell();
+}
+
 export async function get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T> {
   if (offline !== undefined) return held(offline, path, query) as T;
   const init = { ...(signal !== undefined && { signal }) };
-  for (;;) {
-    const response = await reach(addressOf(path, query), init);
-    const seconds = Number(response.headers.get("retry-after"));
-    // The index of a long session is being made: the answer comes a little later.
-    if (response.status !== 503 || !(seconds > 0)) return answerOf<T>(response);
-    await new Promise((done) => setTimeout(done, seconds * 1000));
-    signal?.throwIfAborted();
+  const address = addressOf(path, query);
+  try {
+    for (;;) {
+      try {
+        return await answerOf<T>(await reach(address, init));
+      } catch (error) {
+        // The index of a long session is being made: the answer comes a little later.
+        if (!(error instanceof Problem) || error.code !== "indexing") throw error;
+        tellReading(address, error.data as Reading);
+      }
+      await new Promise((done) => setTimeout(done, 1_000));
+      signal?.throwIfAborted();
+    }
+  } finally {
+    tellReading(address, undefined);
   }
 }
 

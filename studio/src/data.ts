@@ -62,7 +62,14 @@ export function usePending(): UseQueryResult<Page<PendingRow>> {
   return useQuery({
     queryKey: ["pending"],
     queryFn: ({ signal }) => get<Page<PendingRow>>("/api/pending", { limit: 200 }, signal),
+    refetchInterval: ({ state }) => state.data?.indexing === true && INDEXING_MS,
   });
+}
+
+const INDEXING_MS = 1_000;
+
+function isIndexing(pages: readonly Page<unknown>[] | undefined): boolean {
+  return pages?.some(({ indexing }) => indexing) ?? false;
 }
 
 /** All rows of a cursor so far, and the way to more. */
@@ -74,6 +81,8 @@ export function useList<T>(
   readonly items: readonly T[];
   readonly error: unknown;
   readonly isLoading: boolean;
+  /** The server has not read all of its store yet: more may come. */
+  readonly isIndexing: boolean;
   readonly hasMore: boolean;
   readonly isBusy: boolean;
   readonly more: () => void;
@@ -85,12 +94,14 @@ export function useList<T>(
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (last: Page<T>) => last.next ?? undefined,
     placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => isIndexing(state.data?.pages) && INDEXING_MS,
   });
   const items = useMemo(() => result.data?.pages.flatMap((page) => page.items) ?? [], [result.data]);
   return {
     items,
     error: result.error,
     isLoading: result.isPending,
+    isIndexing: isIndexing(result.data?.pages),
     hasMore: result.hasNextPage,
     isBusy: result.isFetching,
     more: () => void (result.hasNextPage && !result.isFetchingNextPage && result.fetchNextPage()),

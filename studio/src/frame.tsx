@@ -63,12 +63,17 @@ function Bar({ onFind, onHelp }: { readonly onFind: () => void; readonly onHelp:
   const { name } = useAddress();
   return (
     <header className="no-print flex h-12 items-center gap-3 border-b border-rule bg-raised px-3 mid:col-span-2 mid:px-4">
-      <Link to="/" className="font-serif text-[18px] text-ink no-underline">
+      <Link
+        to="/"
+        className={`shrink-0 font-serif text-[18px] text-ink no-underline ${name === "" ? "" : "hidden mid:inline"}`}
+      >
         OpenRath<span className="hidden text-soft mid:inline"> studio</span>
       </Link>
       {name !== "" && (
-        <span className="truncate text-soft">
-          <span aria-hidden="true">/ </span>
+        <span className="min-w-0 truncate font-serif text-[16px] mid:font-sans mid:text-[14px] mid:text-soft">
+          <span aria-hidden="true" className="hidden mid:inline">
+            /{" "}
+          </span>
           <span dir="auto">{name}</span>
         </span>
       )}
@@ -171,7 +176,7 @@ function LiveState(): ReactNode {
 }
 
 function Notice(): ReactNode {
-  const { state, since, again, isReplaced } = useConnection();
+  const { state, since, again, isReplaced, isLinkUsed, store } = useConnection();
   const [now, setNow] = useState(Date.now());
   useEffect(() => {
     if (state !== "broken") return;
@@ -188,8 +193,11 @@ function Notice(): ReactNode {
   if (state === "refused")
     return (
       <Line>
-        Your sign-in has ended. You can still read this page; to continue, open the link that rath studio
-        prints.
+        {store !== undefined
+          ? "Your sign-in has ended. You can still read this page; to continue, open the link that rath studio prints."
+          : isLinkUsed
+            ? "This link was used before, or is older than ten minutes. It signs in one browser, once. Stop rath studio and start it again: it prints a new link."
+            : "This browser is not signed in. Open the link that rath studio prints."}
       </Line>
     );
   // A short cut mends itself before anybody reads about it.

@@ -11,7 +11,11 @@ export type Connection = {
   readonly since: number;
   /** The store that the stream belongs to; another one makes everything on the screen old. */
   readonly store?: string;
+  /** Milliseconds by which the clock of the server is ahead of the clock of this browser. */
+  readonly ahead: number;
   readonly isReplaced: boolean;
+  /** The link that opened this page signed nobody in. */
+  readonly isLinkUsed: boolean;
 };
 
 export type Event = {
@@ -20,12 +24,15 @@ export type Event = {
 };
 
 const SILENCE = 40_000;
+const ASK = "what is the state of the stream?";
 const listeners = new Set<() => void>();
 const heard = new Set<(event: Event) => void>();
 let connection: Connection = {
   state: offline === undefined ? "connecting" : "offline",
   since: Date.now(),
+  ahead: 0,
   isReplaced: false,
+  isLinkUsed: false,
 };
 
 function become(change: Partial<Connection>): void {
@@ -55,14 +62,20 @@ export function acceptStore(): void {
 }
 
 /** HTTP/1.1 gives an origin six connections: one tab holds the stream and tells the others. */
-export function startLive(queries: QueryClient): void {
+export function startLive(queries: QueryClient, isLinkUsed: boolean): void {
   if (offline !== undefined) return;
+  become({ isLinkUsed });
   const channel = new BroadcastChannel("rath-studio");
-  channel.onmessage = (message: MessageEvent<Event | Connection>) => {
-    if ("type" in message.data) receive(queries, message.data);
-    else become(message.data);
+  let isHolder = false;
+  channel.onmessage = (message: MessageEvent<Event | Connection | typeof ASK>) => {
+    if (message.data === ASK) isHolder && channel.postMessage(connection);
+    else if ("type" in message.data) receive(queries, message.data);
+    else become({ ...message.data, isLinkUsed });
   };
+  // Another tab may hold the stream already, and its next event may be far away.
+  channel.postMessage(ASK);
   void navigator.locks.request("rath-studio-stream", async () => {
+    isHolder = true;
     listeners.add(() => channel.postMessage(connection));
     await hold((event) => {
       channel.postMessage(event);
@@ -87,6 +100,8 @@ async function hold(tell: (event: Event) => void): Promise<never> {
       if (response.status === 401 || response.status === 403) become({ state: "refused" });
       if (!response.ok || response.body === null) throw new Error(String(response.status));
       become({ state: "live" });
+      // Nobody knows what happened before this stream: another tab held the last one, or this page began without one.
+      if (last === undefined) tell({ type: "reset", data: {} });
       wait = 500;
       for await (const event of eventsOf(response.body)) {
         clearTimeout(timer);
@@ -180,11 +195,12 @@ let told = 0;
 function receive(queries: QueryClient, event: Event): void {
   for (const hear of heard) hear(event);
   if (event.type === "hello") {
-    const { store } = event.data as { store?: string };
+    const { store, clock } = event.data as { store?: string; clock?: number };
     const isOther = connection.store !== undefined && store !== undefined && store !== connection.store;
     become({
       state: "live",
       ...(store !== undefined && { store }),
+      ...(clock !== undefined && { ahead: clock - Date.now() }),
       isReplaced: connection.isReplaced || isOther,
     });
     // Nothing on the screen is of this store; drafts and folds of the person stay.

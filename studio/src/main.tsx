@@ -1,7 +1,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { offline, post } from "./client";
+import { offline, type Problem, post } from "./client";
 import { startLive } from "./live";
 import { Pages } from "./router";
 import "./style.css";
@@ -19,16 +19,19 @@ const queries = new QueryClient({
   },
 });
 
-/** The link that rath studio prints carries a token that works once: it becomes a cookie and leaves the address. */
-async function signIn(): Promise<void> {
+/** The link that rath studio prints carries a token that works once: it becomes a cookie and leaves the address. False for a used one. */
+async function signIn(): Promise<boolean> {
   const token = /^#token=([\w.~-]+)$/.exec(location.hash)?.[1];
-  if (token === undefined) return;
+  if (token === undefined) return true;
   history.replaceState(null, "", location.pathname + location.search);
-  await post("/api/start", { token }).catch(() => undefined);
+  return post("/api/start", { token }).then(
+    () => true,
+    ({ status }: Problem) => status !== 401,
+  );
 }
 
-void signIn().then(() => {
-  startLive(queries);
+void signIn().then((isValid) => {
+  startLive(queries, !isValid);
   const place = document.getElementById("root");
   if (place !== null)
     createRoot(place).render(

@@ -1,6 +1,7 @@
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { useFind } from "./data";
 import { useAddress } from "./route";
+import { plainly } from "./ui";
 
 type Place = { readonly to: string; readonly word: string; readonly key: string };
 type ViewOf = { readonly view: string; readonly word: string; readonly key: string };
@@ -34,7 +35,11 @@ export function Palette({
           act: () => go(`/s/${encodeURIComponent(name)}/${view}`),
         }))),
   ].filter(({ word }) => word.toLowerCase().includes(text.toLowerCase()));
-  const hits: Choice[] = (found.data ?? []).map((hit) => ({ ...hit, act: () => go(hit.path, hit.search) }));
+  const hits: Choice[] = (found.data ?? []).map((hit) => ({
+    ...hit,
+    word: plainly(hit.word),
+    act: () => go(hit.path, hit.search),
+  }));
   const choices = [...words, ...hits].slice(0, 30);
   const at = Math.min(chosen, choices.length - 1);
   const act = (choice: Choice | undefined): void => {

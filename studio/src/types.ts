@@ -13,6 +13,8 @@ export type Page<T> = {
   readonly items: readonly T[];
   readonly next: string | null;
   readonly previous?: string | null;
+  /** Something new is not in the index of the server yet. */
+  readonly indexing?: true;
 };
 
 export type SessionRow = ItemOf<Catalogue["sessions"]>;

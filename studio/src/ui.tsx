@@ -1,5 +1,7 @@
+import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useState } from "react";
-import { Problem as Refusal } from "./client";
+import { Problem as Refusal, useReading } from "./client";
+import { useConnection } from "./live";
 
 /** Small parts that every view uses. All text from a record becomes text nodes and nothing else. */
 
@@ -142,7 +144,7 @@ export function Trouble({
         {problem?.code !== undefined && <code className="mr-2 text-bad">{problem.code}</code>}
         <Words>{message}</Words>
       </p>
-      {problem?.hint !== undefined && (
+      {problem?.hint !== undefined && !/\b[A-Z]+ \/api\//.test(problem.hint) && (
         <p className="mt-1 text-soft">
           <Words>{problem.hint}</Words>
         </p>
@@ -156,6 +158,11 @@ export function Trouble({
         <button type="button" className="btn" onClick={() => void navigator.clipboard?.writeText(details)}>
           Copy details
         </button>
+        {problem?.status === 404 && (
+          <Link to="/" className="btn">
+            All sessions
+          </Link>
+        )}
       </p>
     </div>
   );
@@ -169,8 +176,15 @@ export function Skeleton({
   readonly rows?: number;
   readonly height?: number;
 }): ReactNode {
+  const reading = useReading();
   return (
     <div aria-busy="true" className="p-4">
+      {reading !== undefined && (
+        <p role="status" className="pb-3 text-soft">
+          The server reads this session for the first time: {reading.facts.toLocaleString("en")}
+          {reading.total !== undefined && ` of ${reading.total.toLocaleString("en")}`} facts.
+        </p>
+      )}
       {Array.from({ length: rows }, (_, row) => (
         <div key={row} className="flex items-center" style={{ height }}>
           <div className="skeleton h-3" style={{ width: `${35 + ((row * 37) % 50)}%` }} />
@@ -322,6 +336,17 @@ export function plainly(label: string): string {
   return label.slice(0, at) + (label[at] === "[" ? words.replace(/\]$/, "") : words);
 }
 
+/** The values of an input without its names, on one line. */
+export function briefOf(value: unknown): string {
+  if (value === null || value === undefined) return "";
+  if (typeof value !== "object") return String(value).slice(0, 160);
+  return Object.values(value)
+    .map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
+    .join(" ")
+    .replaceAll(/\s+/g, " ")
+    .slice(0, 160);
+}
+
 /** A label without what was cut off in brackets: the whole of it stands below. */
 export function heading(label: string): string {
   return visible(plainly(label.replace(/ \([^)]*…$/, "")));
@@ -348,6 +373,14 @@ export function clock(at: number | string | null | undefined): string {
   return at === null || at === undefined ? "" : new Date(at).toLocaleTimeString("en-GB");
 }
 
+/** A time with its day, unless that is today. */
+export function moment(at: number | string | null | undefined): string {
+  if (at === null || at === undefined) return "";
+  const then = new Date(at);
+  const isToday = then.toDateString() === new Date().toDateString();
+  return isToday ? clock(at) : then.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "medium" });
+}
+
 /** Tokens short: 33k. */
 export function short(number: number): string {
   return number < 10_000 ? number.toLocaleString("en") : `${Math.round(number / 1_000)}k`;
@@ -360,6 +393,7 @@ export function money(cost: number | null | undefined): string {
 
 /** How long ago, by the clock of the server; told anew every half minute. */
 export function Ago({ at }: { readonly at: number | string | null }): ReactNode {
+  const { ahead } = useConnection();
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
     const timer = setInterval(() => setNow(Date.now()), 30_000);
@@ -367,7 +401,7 @@ export function Ago({ at }: { readonly at: number | string | null }): ReactNode 
   }, []);
   if (at === null) return "no time";
   const then = new Date(at);
-  const ms = Math.max(0, now - then.getTime());
+  const ms = Math.max(0, now + ahead - then.getTime());
   const words =
     ms < 60_000
       ? "just now"

@@ -1,6 +1,6 @@
 import { createContext, type ReactNode, useContext, useState } from "react";
 import { useAddress } from "./route";
-import { Button, clock, Id, JsonView, Long, visible } from "./ui";
+import { Button, Id, JsonView, Long, moment, visible } from "./ui";
 
 /** Values of a dossier as people read them: words first, lists by their items, ids as links. */
 
@@ -100,7 +100,7 @@ function Text({ text }: { readonly text: string }): ReactNode {
   if (/^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(text))
     return (
       <time dateTime={text} title={text}>
-        {clock(text)}
+        {moment(text)}
       </time>
     );
   return (

@@ -110,6 +110,42 @@ describe.skipIf(untried !== undefined)(
       await expectNothingWrong(visitor);
     });
 
+    it("[ST19] a used link is called used, and a browser without a link is not told that its sign-in ended", async () => {
+      const { studio } = await opened(async (store) => store.save(Session.start("mine"), { name: "mine" }));
+      const other = await Visitor.open();
+      ends.push(() => other.close());
+      const page = await other.page(studio.origin);
+      await page.goto(studio.link);
+      await sees(page, "This link was used before");
+      await page.goto(studio.origin);
+      await sees(page, "This browser is not signed in");
+      await expectNothingWrong(other);
+    });
+
+    it("[ST21] the clock of the server counts, not the one of the browser", async () => {
+      const { visitor, page } = await opened((store) =>
+        store.save(Session.start("a moment ago"), { name: "new" }),
+      );
+      await sees(page, "just now");
+      await page.clock.setSystemTime(Date.now() + 86_400_000);
+      await page.reload();
+      await sees(page, "just now");
+      await expectNothingWrong(visitor);
+    });
+
+    it("[ST22] another tab is live at once, and takes the stream when the first one closes", async () => {
+      const { studio, visitor, page, store } = await opened((store) =>
+        store.save(Session.start("the first"), { name: "first" }),
+      );
+      const other = await visitor.page(studio.origin);
+      await other.goto(studio.origin);
+      await sees(other, "● live");
+      await page.close();
+      await store.save(Session.start("the second"), { name: "second" });
+      await sees(other, "the second");
+      await expectNothingWrong(visitor);
+    });
+
     it("[ST17] a store that takes the place of another is shown by itself, and the sign-in stays", async () => {
       const { folder, visitor, page } = await opened((store) =>
         store.save(Session.start("of the old store"), { name: "old" }),
@@ -137,15 +173,41 @@ describe.skipIf(untried !== undefined)(
       );
       await page.goto(`${studio.origin}/s/storm/graph?z=fact`);
       await sees(page, "the beginning");
+      let asked = 0;
+      page.on("request", () => {
+        asked += 1;
+      });
+      // As many facts as the clock says are there: a slow machine saves more of them at once, and never fewer a second.
       let session = await store.load("storm");
-      for (let number = 0; number < 1_000; number++) {
-        session = session.say(`number ${number} of the storm`);
-        await store.save(session, { name: "storm" });
-      }
+      const began = performance.now();
+      const storm = (async () => {
+        for (let number = 0; number < 3_000; ) {
+          const due = Math.min(3_000, performance.now() - began);
+          for (; number < due; number++) session = session.say(`number ${number} of the storm`);
+          await store.save(session, { name: "storm" });
+          await new Promise((done) => setTimeout(done, 1));
+        }
+      })();
       await page.getByRole("button", { name: "turns" }).click();
       await page.getByRole("button", { name: "facts" }).click();
       await page.keyboard.press("End");
-      await sees(page, "number 999 of the storm");
+      await storm;
+      await page.keyboard.press("End");
+      await sees(page, "number 2999 of the storm");
+      // A round asks for what is in view: the session, the questions, the summary, the place and at most four pages.
+      expect(asked).toBeLessThan(((performance.now() - began) / 100 + 5) * 10);
+      await expectNothingWrong(visitor);
+    });
+
+    it("[ST23] the page says how far the server has read a long session", async () => {
+      const { studio, visitor, page } = await opened((store) => {
+        let session = Session.start("A long one");
+        for (let number = 1; number < 8_000; number++) session = session.say(`number ${number}`);
+        return store.save(session, { name: "long" });
+      });
+      await page.goto(`${studio.origin}/s/long/graph?z=fact`);
+      await sees(page, /reads this session for the first time: [\d,]+ of 8,000 facts/);
+      await sees(page, "A long one");
       await expectNothingWrong(visitor);
     });
 

@@ -1,3 +1,8 @@
+import { once } from "node:events";
+import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { Page } from "playwright-core";
@@ -47,6 +52,21 @@ describe.skipIf(untried !== undefined)(
       ["checks", "/s/demo-1/evidence?tab=checks", "passed"],
     ];
 
+    /** Starts the rerun whose form is open, after its plan is there. */
+    async function start(name: string): Promise<void> {
+      await page.getByLabel("The instruction").fill("Deal the cents out one by one.");
+      await page.getByLabel("Name of the new session").fill(name);
+      await page.getByRole("button", { name: "What would happen?" }).click();
+      await page.getByRole("button", { name: "Start it" }).waitFor();
+      expect(await seriousIn(page)).toEqual([]);
+      const all = page.getByRole("button", { name: /^Allow all/ });
+      if (await all.isVisible()) await all.click();
+      else for (const box of await page.getByRole("checkbox").all()) await box.check();
+      await page.getByRole("button", { name: "Start it" }).click();
+      // It is shown beside the original, and it asks before it writes.
+      await sees(page, /facts? in common/);
+    }
+
     it("[ST3] every view opens by its address, and axe finds nothing serious in it, light or dark", async () => {
       const found: string[] = [];
       for (const [name, address, shows] of views()) {
@@ -81,16 +101,7 @@ describe.skipIf(untried !== undefined)(
       await page.getByRole("button", { name: /checked review: failed/ }).click();
       await sees(page, /What is left over must be spread/);
       await page.getByRole("button", { name: "Rerun from here" }).click();
-      await page.getByLabel("The instruction").fill("Deal the cents out one by one.");
-      await page.getByLabel("Name of the new session").fill("mine");
-      await page.getByRole("button", { name: "What would happen?" }).click();
-      const all = page.getByRole("button", { name: /^Allow all/ });
-      await page.getByRole("button", { name: "Start it" }).waitFor();
-      if (await all.isVisible()) await all.click();
-      else for (const box of await page.getByRole("checkbox").all()) await box.check();
-      await page.getByRole("button", { name: "Start it" }).click();
-      // It is shown beside the original, and it asks before it writes.
-      await sees(page, /facts? in common/);
+      await start("mine");
     });
 
     it("[ST13] a note and the title tell of a question that arrives, and the write is approved from there", async () => {
@@ -99,6 +110,7 @@ describe.skipIf(untried !== undefined)(
       await page.getByRole("button", { name: "Open" }).click();
       await sees(page, "Waiting for you (1)");
       await sees(page, "Exactly this will happen");
+      expect(await seriousIn(page)).toEqual([]);
       await page.getByRole("button", { name: "Approve", exact: true }).click();
       await sees(page, "The run continues");
       await expect.poll(() => page.title()).not.toMatch(/^\(/);
@@ -118,9 +130,30 @@ describe.skipIf(untried !== undefined)(
       await page.goto(`${studio.origin}/s/mine/evidence`);
       await page.getByRole("button", { name: "Verify" }).click();
       await sees(page, /Intact: /);
-      const download = page.waitForEvent("download");
-      await page.getByRole("link", { name: "Dossier" }).click();
-      expect((await download).suggestedFilename()).toBe("mine.json");
+      for (const [what, file] of [
+        ["dossier", "mine.html"],
+        ["bundle", "mine.json"],
+        ["record", "mine.jsonl"],
+      ] as const) {
+        const download = page.waitForEvent("download");
+        await page.getByRole("link", { name: `Export ${what}` }).click();
+        expect((await download).suggestedFilename()).toBe(file);
+        expect((await stat(await (await download).path())).size).toBeGreaterThan(1_000);
+      }
+    });
+
+    it("[ST24] the arguments of a waiting write are changed as text, and the change is what happens", async () => {
+      await page.goto(`${studio.origin}/rerun/${demo.rejection}`);
+      await start("edited");
+      await page.goto(`${studio.origin}/inbox`);
+      await page.getByRole("button", { name: "Edit", exact: true }).click();
+      const text = page.getByLabel("text", { exact: true });
+      await text.fill(`${await text.inputValue()}// changed by a person\n`);
+      await sees(page, "+ // changed by a person");
+      await page.getByRole("button", { name: "Approve as edited" }).click();
+      await sees(page, "The run continues");
+      await page.goto(`${studio.origin}/s/edited/files?path=src%2Fsplit.js&tab=text`);
+      await sees(page, "// changed by a person");
     });
 
     it("[ST6] keys alone lead through the graph to a comparison, and back", async () => {
@@ -184,6 +217,21 @@ describe.skipIf(untried !== undefined)(
       await expect.poll(heads, { timeout: 60_000 }).toBe(null);
     });
 
+    it("[ST20] a row tells about itself when the pointer rests on it", async () => {
+      await page.goto(`${studio.origin}/s/demo-1/graph`);
+      await page
+        .getByRole("row", { name: /checked tests: failed/ })
+        .first()
+        .hover();
+      const card = page.getByRole("tooltip");
+      await card.getByText("validation-report").waitFor();
+      expect(await card.textContent()).toMatch(/9 of 12|passed: 9/);
+      expect(new URL(page.url()).searchParams.has("at")).toBe(false);
+      expect(await seriousIn(page)).toEqual([]);
+      await page.mouse.wheel(0, 400);
+      await card.waitFor({ state: "detached" });
+    });
+
     it("[ST16] a signature is shown once it is there, and the page offers the commands", async () => {
       const inFolder = {
         cwd: demo.folder,
@@ -224,6 +272,12 @@ describe.skipIf(untried !== undefined)(
         await offline.goto(`${address}#/s/demo-1/evidence`);
         await offline.getByRole("button", { name: "Verify" }).click();
         await sees(offline, /Intact: (\d+) of \1 facts/);
+        // The same files under a path of some server.
+        const files = await served(folder);
+        const online = await other.page(files.url);
+        await online.goto(`${files.url}/demo/index.html#/s/demo-1/graph`);
+        await sees(online, "started a session with");
+        await files.close();
         await expectNothingWrong(other);
       } finally {
         await other.close();
@@ -231,3 +285,29 @@ describe.skipIf(untried !== undefined)(
     });
   },
 );
+
+/** The files of a folder under `/demo/`, as any static server answers them. */
+async function served(folder: string): Promise<{ readonly url: string; close(): Promise<void> }> {
+  const types: { readonly [ending: string]: string } = {
+    html: "text/html",
+    js: "text/javascript",
+    css: "text/css",
+  };
+  const server = createServer((request, response) => {
+    const path = join(folder, new URL(request.url ?? "/", "http://files").pathname.replace(/^\/demo/, ""));
+    response.setHeader("content-type", types[path.split(".").at(-1) ?? ""] ?? "application/octet-stream");
+    createReadStream(path)
+      .on("error", () => response.writeHead(404).end())
+      .pipe(response);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}

@@ -50,7 +50,7 @@ describe("the plan of a rerun", () => {
     expect(plan.asks.map(({ id }) => id)).toContain(send);
     expect(plan.doubts.map(({ id }) => id)).toEqual([doubt]);
     expect(plan.sentence).toMatch(/^1 call in doubt must be settled first\. 0 outcomes/);
-    expect(plan.sentence).toContain("1 write is real: called send_mail with {} on the host.");
+    expect(plan.sentence).toContain("1 write is real: called send_mail on the host.");
   });
 
   it("[R3] its digest holds until the session has moved or the change is another one, and nothing is written", async () => {

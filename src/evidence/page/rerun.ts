@@ -241,7 +241,9 @@ function sentenceOf({ real, asks, writes, doubts, counts, tokens, cost }: Told):
   const more = counts.real - real.length;
   const be = (count: number, one: string, many: string): string => (count === 1 ? one : many);
   const price = cost === null ? ", at an unknown cost" : cost > 0 ? `, about ${costText(cost)}` : "";
-  const written = writes.map(({ label, place }) => `${label} on ${place ?? "the host"}`).join("; ");
+  // Each write is listed with its arguments beside the sentence.
+  const nameOf = (label: string): string => label.replace(/ with [[{].*$/s, "");
+  const written = writes.map(({ label, place }) => `${nameOf(label)} on ${place ?? "the host"}`).join("; ");
   const sentences = [
     doubts.length > 0 && `${amount(doubts.length, "call")} in doubt must be settled first.`,
     `${amount(counts.taken, "outcome")} ${be(counts.taken, "is", "are")} taken from the record.`,

@@ -8,6 +8,7 @@ import { useRows, Window } from "../rows";
 import type { Compare as Comparison, FactRow, FileRow, Page } from "../types";
 import { Button, count, duration, Empty, Id, Loaded, money, plainly, TONES, visible, Words } from "../ui";
 import { Content } from "./content";
+import { NAMES_ID, Names } from "./names";
 
 const HEIGHT = 32;
 const TABS = ["all", "message", "call", "check", "memory", "files"] as const;
@@ -61,6 +62,7 @@ export function Compare(): ReactNode {
         }}
       >
         <h1 className="sr-only">Compare</h1>
+        <Names />
         {(["a", "b"] as const).map((side) => (
           <label key={side} className="flex min-w-[140px] flex-1 items-center gap-2">
             <span className="meta uppercase">{side}</span>
@@ -68,6 +70,7 @@ export function Compare(): ReactNode {
               name={side}
               className="field"
               placeholder="a session, NAME@branch, or an id"
+              list={NAMES_ID}
               defaultValue={search[side] ?? ""}
               spellCheck={false}
             />

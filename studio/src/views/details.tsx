@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { type Fact, useFact } from "../data";
 import { useKeys } from "../keys";
 import { useAddress } from "../route";
-import { Ago, Button, clock, heading, Id, JsonView, Loaded, Terminal, TONES, visible, Words } from "../ui";
+import { Ago, Button, heading, Id, JsonView, Loaded, moment, Terminal, TONES, visible, Words } from "../ui";
 import { Links, Value, wordsOf } from "../value";
 import { PromptOf } from "./prompt";
 
@@ -62,7 +62,7 @@ function Body({
         </p>
       )}
       <p className="meta mt-2">
-        {row.type} by <Words>{row.by}</Words>, {clock(row.at)} (<Ago at={row.at} />)
+        {row.type} by <Words>{row.by}</Words>, {moment(row.at)} (<Ago at={row.at} />)
       </p>
       <p className="mt-3 flex flex-wrap gap-2">
         <Button onClick={() => go(`/rerun/${id}`)} hint="Continue from here with another input (e)">

@@ -151,11 +151,29 @@ function Proof({ name }: { readonly name: string }): ReactNode {
         )}
         {offline === undefined && (
           <>
-            <a className="btn" href={addressOf(`${base}/export`, { format: "lines" })} download>
-              Export
+            <a
+              className="btn"
+              href={addressOf(`${base}/export`, { format: "html" })}
+              download
+              title="A page to read and print, without scripts"
+            >
+              Export dossier
             </a>
-            <a className="btn" href={addressOf(`${base}/export`, { format: "bundle" })} download>
-              Dossier
+            <a
+              className="btn"
+              href={addressOf(`${base}/export`, { format: "bundle" })}
+              download
+              title="The whole record, sealed: rath verify accepts it on any machine, and rath studio --bundle makes a page of it"
+            >
+              Export bundle
+            </a>
+            <a
+              className="btn"
+              href={addressOf(`${base}/export`, { format: "lines" })}
+              download
+              title="The record itself, one fact per line; rath import reads it"
+            >
+              Export record
             </a>
           </>
         )}

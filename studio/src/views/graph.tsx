@@ -8,18 +8,22 @@ import { useAddress } from "../route";
 import { type Rows, useRows, Window } from "../rows";
 import type { BranchRow, GraphPage, GraphRow, GraphSummary, Level } from "../types";
 import { Button, count, Empty, Loaded } from "../ui";
+import { HoverCard, useHover } from "./card";
 import { Details } from "./details";
 import { Choice, isFailure, Row } from "./graph-row";
 import { FILTERS, Marked } from "./marked";
 import { Scrubber } from "./scrubber";
 
 const PAGE = 256;
+const FIRST = [0];
 const LEVELS: readonly Level[] = ["run", "turn", "step", "fact"];
 
 export function Graph(): ReactNode {
   const { name, search } = useAddress();
   useTitle(`${name}: graph`);
   const summary = useSummary(name, search.head);
+  // The first rows come together with the summary, not after it.
+  useGraphPages(name, search.z ?? "step", FIRST, search.head);
   return (
     <>
       <Tabs name={name} />
@@ -70,6 +74,16 @@ function Lanes({ name, summary }: { readonly name: string; readonly summary: Gra
     if (chosenRow !== undefined) rows.reveal(folds.placeOf(chosenRow), true);
     else rows.to(head === undefined && session.data?.state === "open" ? total : rows.top);
   }, [at, level, chosenRow, rows, folds, head, total, session.data?.state]);
+
+  // A bar that appears takes room from the rows: what was selected in view stays in view.
+  const height = useRef(rows.height);
+  useEffect(() => {
+    const before = height.current;
+    height.current = rows.height;
+    if (chosenRow === undefined) return;
+    const place = folds.placeOf(chosenRow);
+    if (place >= rows.top && place + 1 <= rows.top + before / rowHeight) rows.reveal(place);
+  }, [rows.height]);
 
   const select = (row: GraphRow | undefined, index: number, open = isOpen): void => {
     if (row === undefined) return;
@@ -283,11 +297,14 @@ function Picture({
   const indices = Array.from({ length: Math.max(0, rows.last - rows.first) }, (_, at) =>
     folds.rowAt(rows.first + at),
   );
+  const hover = useHover(rows.top);
+  const hovered = indices.map(rowOf).find((row) => row !== undefined && row.id === hover.place?.id);
   return (
     <Window rows={rows} className="text-row">
       <canvas ref={canvas} aria-hidden="true" className="pointer-events-none absolute left-0 top-0" />
       <div
         role="treegrid"
+        {...hover.on}
         aria-label="Facts in the order of recording"
         aria-rowcount={total}
         style={{
@@ -314,6 +331,17 @@ function Picture({
           />
         ))}
       </div>
+      {widest > columns && (
+        <span
+          className="tag absolute bottom-1 left-1 bg-paper text-soft"
+          title="More lanes than fit: the last column holds the rest"
+        >
+          +{widest - columns} lanes
+        </span>
+      )}
+      {hover.place !== undefined && hovered !== undefined && hovered.id !== chosen && (
+        <HoverCard place={hover.place} row={hovered} branch={branches.get(hovered.branch ?? "")} />
+      )}
     </Window>
   );
 }

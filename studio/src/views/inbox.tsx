@@ -4,7 +4,7 @@ import { post } from "../client";
 import { usePending, useWho } from "../data";
 import { useTitle } from "../frame";
 import { useKeys } from "../keys";
-import { NotifyMe } from "../news";
+import { NotifyMe, whatOf } from "../news";
 import { useAddress } from "../route";
 import type { PendingRow } from "../types";
 import { Ago, Button, Empty, Id, JsonView, Loaded, Trouble, visible, Words } from "../ui";
@@ -52,9 +52,11 @@ export function Inbox(): ReactNode {
                 aria-label="Questions"
                 className={`shrink-0 overflow-y-auto border-rule mid:block mid:w-[320px] mid:border-r ${search.at === undefined ? "" : "hidden"}`}
               >
-                <h1 className="px-4 pt-3">Waiting for you ({mine.length})</h1>
+                <h1 className="px-4 pt-3 pb-2">Waiting for you ({mine.length})</h1>
                 <Questions rows={mine} chosen={chosen} set={set} />
-                {others.length > 0 && <h2 className="px-4 pt-6">Waiting for others ({others.length})</h2>}
+                {others.length > 0 && (
+                  <h2 className="px-4 pt-6 pb-2">Waiting for others ({others.length})</h2>
+                )}
                 <Questions rows={others} chosen={chosen} set={set} />
                 <p className="px-4 py-3">
                   <NotifyMe />
@@ -148,7 +150,7 @@ function Questions({
                 <Ago at={row.since} />
               </span>
             </span>
-            <Words className="block truncate text-row">{row.what}</Words>
+            <Words className="block truncate text-row">{whatOf(row)}</Words>
           </button>
         </li>
       ))}
@@ -192,16 +194,6 @@ function Question({
   const can = isSettled && row.may && !act.isPending && !act.isSuccess;
   const isQuestion = row.kind === "question" || row.kind === "signal";
   const isDoubt = row.kind === "doubt";
-  const edit = (): void => {
-    let value: unknown;
-    try {
-      value = JSON.parse(edited ?? "");
-    } catch {
-      setEdited(edited);
-      return;
-    }
-    act.mutate({ kind: "edit", value });
-  };
   const pressed = (run: () => void) => (event: KeyboardEvent) => {
     // A key that is held down answers nothing, and neither does one pressed elsewhere on the page.
     if (can && !event.repeat && card.current?.contains(document.activeElement)) run();
@@ -209,7 +201,8 @@ function Question({
   useKeys({
     a: pressed(() => !isDoubt && act.mutate({ kind: "approve" })),
     r: pressed(() => !isDoubt && act.mutate({ kind: "reject" })),
-    e: pressed(() => setEdited(input)),
+    e: pressed(() => !isDoubt && setEdited(input)),
+    s: pressed(() => card.current?.querySelector<HTMLElement>("[data-settle] button")?.focus()),
   });
   return (
     <section
@@ -242,7 +235,7 @@ function Question({
         {edited === undefined ? (
           <JsonView value={row.input ?? null} />
         ) : (
-          <Difference before={input} after={edited} />
+          <Difference before={readable(input)} after={readable(edited)} />
         )}
       </div>
       {row.digest !== undefined && (
@@ -276,15 +269,7 @@ function Question({
         <p className="mt-3 text-warn">You may read this request; answering needs the role approve.</p>
       )}
       <div className="mt-4">
-        {edited !== undefined && (
-          <textarea
-            aria-label="Changed input"
-            rows={Math.min(20, edited.split("\n").length + 1)}
-            className="field mb-3"
-            value={edited}
-            onChange={(event) => setEdited(event.target.value)}
-          />
-        )}
+        {edited !== undefined && <Editor json={edited} set={setEdited} />}
         <input
           className="field mb-3"
           aria-label={isQuestion ? "Your answer" : "Reason"}
@@ -292,7 +277,7 @@ function Question({
           value={why}
           onChange={(event) => setWhy(event.target.value)}
         />
-        <div className="flex flex-wrap gap-2">
+        <div className="flex flex-wrap gap-2" data-settle={isDoubt ? "" : undefined}>
           {isDoubt ? (
             (
               [
@@ -331,7 +316,12 @@ function Question({
             </>
           ) : (
             <>
-              <Button main disabled={!can || parsed(edited) === undefined} onClick={edit}>
+              <Button
+                main
+                disabled={!can || !isJson(edited)}
+                {...(!isJson(edited) && { hint: "The arguments must be JSON" })}
+                onClick={() => act.mutate({ kind: "edit", value: JSON.parse(edited) })}
+              >
                 Approve as edited
               </Button>
               <Button onClick={() => setEdited(undefined)}>Discard the changes</Button>
@@ -365,6 +355,61 @@ function answerOf(
 /** The arguments of the call, which a person may change; a question has what is asked instead. */
 function inputOf({ input }: PendingRow): unknown {
   return typeof input === "object" && input !== null && "input" in input ? input.input : input;
+}
+
+/** The fields of arguments that are texts only: these are edited as texts, and not as JSON. */
+function textsIn(json: string): readonly (readonly [field: string, text: string])[] | undefined {
+  const value: unknown = isJson(json) ? JSON.parse(json) : undefined;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  const fields = Object.entries(value);
+  return fields.length > 0 && fields.every(([, one]) => typeof one === "string") ? fields : undefined;
+}
+
+function readable(json: string): string {
+  return (
+    textsIn(json)
+      ?.map(([field, text]) => `${field}: ${text}`)
+      .join("\n") ?? json
+  );
+}
+
+/** Other arguments for a call: a field for each text, or JSON. */
+function Editor({ json, set }: { readonly json: string; readonly set: (json: string) => void }): ReactNode {
+  const texts = textsIn(json);
+  const rowsFor = (text: string): number => Math.min(20, text.split("\n").length + text.length / 120);
+  if (texts === undefined)
+    return (
+      <textarea
+        aria-label="Changed input"
+        rows={Math.max(4, rowsFor(json))}
+        className="field mb-3"
+        value={json}
+        onChange={(event) => set(event.target.value)}
+      />
+    );
+  return texts.map(([field, text]) => (
+    <label key={field} className="mb-3 block">
+      <span className="meta">{visible(field)}</span>
+      <textarea
+        aria-label={visible(field)}
+        rows={rowsFor(text)}
+        className="field"
+        value={text}
+        onChange={(event) =>
+          set(JSON.stringify({ ...Object.fromEntries(texts), [field]: event.target.value }, null, 2))
+        }
+      />
+    </label>
+  ));
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** JSON where it is JSON, and text where it is not. */

@@ -5,7 +5,7 @@ import { useList } from "../data";
 import { useTitle } from "../frame";
 import { useAddress } from "../route";
 import type { FactRow, Influence, MemoryRow, MemorySpace, MemoryWhy } from "../types";
-import { Ago, Button, count, Empty, Id, Loaded, Trouble, Words } from "../ui";
+import { Ago, Button, count, Empty, Id, Loaded, plainly, Trouble, Words } from "../ui";
 
 /** What is known, why, and what it influenced. */
 export function Memory(): ReactNode {
@@ -93,7 +93,41 @@ function Memories({ space }: { readonly space: string }): ReactNode {
           </p>
         )}
       </section>
+      {chosen === undefined && (
+        <aside className="hidden w-[420px] shrink-0 border-l border-rule bg-raised wide:block">
+          <Empty title="Why is this known?">
+            Select a memory to see why it was written and what it influenced, and to revoke it.
+          </Empty>
+        </aside>
+      )}
       {chosen !== undefined && <Why space={space} memory={chosen} close={() => set({ at: undefined })} />}
+    </>
+  );
+}
+
+const FEW = 5;
+
+/** Facts as links: the first few, and the others when they are asked for. */
+function Facts({ rows }: { readonly rows: readonly FactRow[] }): ReactNode {
+  const { go } = useAddress();
+  const [most, setMost] = useState(FEW);
+  return (
+    <>
+      <ul>
+        {rows.slice(0, most).map((row) => (
+          <li key={row.id} className="border-b border-rule py-1 text-row">
+            <button type="button" className="text-left hover:underline" onClick={() => go(`/f/${row.id}`)}>
+              <Words className="meta mr-2">{row.by}</Words>
+              <Words>{plainly(row.label)}</Words>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {rows.length > most && (
+        <Button quiet onClick={() => setMost(most + 100)}>
+          {rows.length - most} more
+        </Button>
+      )}
     </>
   );
 }
@@ -125,17 +159,6 @@ function Why({
     mutationFn: () => post(`/api/memory/${encodeURIComponent(space)}/${memory.id}/revoke`, { why: reason }),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["sessions"] }),
   });
-  const facts = (rows: readonly FactRow[]): ReactNode => (
-    <ul>
-      {rows.slice(0, 100).map((row) => (
-        <li key={row.id} className="border-b border-rule py-1 text-row">
-          <button type="button" className="text-left hover:underline" onClick={() => go(`/f/${row.id}`)}>
-            <Words>{`${row.by} ${row.label}`}</Words>
-          </button>
-        </li>
-      ))}
-    </ul>
-  );
   return (
     <aside
       aria-label="Why"
@@ -178,9 +201,9 @@ function Why({
         {({ prompts, decisions, memories }) => (
           <>
             <h3 className="mt-4">Read by {count(prompts.length, "prompt")}</h3>
-            {facts(prompts)}
+            <Facts rows={prompts} />
             <h3 className="mt-4">Part of {count(decisions.length, "decision")}</h3>
-            {facts(decisions)}
+            <Facts rows={decisions} />
             <h3 className="mt-4">Became part of {count(memories.length, "memory", "memories")}</h3>
             <ul>
               {memories.map(({ id, text }) => (
@@ -194,7 +217,7 @@ function Why({
                 <h3>Revoke this memory</h3>
                 <p className="meta">
                   The memory will not be recalled again. {count(prompts.length, "prompt")},{" "}
-                  {count(decisions.length, "decision")} and {count(memories.length, "memory", "memories")}
+                  {count(decisions.length, "decision")} and {count(memories.length, "memory", "memories")}{" "}
                   used it; they stay on the record.
                 </p>
                 <input

@@ -6,6 +6,7 @@ import { useAddress } from "../route";
 import type { ConflictRow, Page } from "../types";
 import { Button, count, Empty, Loaded, Trouble, visible } from "../ui";
 import { Content } from "./content";
+import { NAMES_ID, Names } from "./names";
 
 type Choice = "ours" | "theirs" | { readonly text: string };
 
@@ -46,8 +47,10 @@ export function Merge({ name }: { readonly name: string }): ReactNode {
             name="theirs"
             className="field"
             placeholder="a session, NAME@branch, or an id"
+            list={NAMES_ID}
             defaultValue={theirs ?? ""}
           />
+          <Names />
         </label>
         <button type="submit" className="btn btn-main">
           Look for conflicts

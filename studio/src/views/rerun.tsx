@@ -1,6 +1,6 @@
 import { useMutation } from "@tanstack/react-query";
 import { useParams } from "@tanstack/react-router";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useRef, useState } from "react";
 import { post } from "../client";
 import { useFact, useSession, useWho } from "../data";
 import { useTitle } from "../frame";
@@ -30,6 +30,11 @@ export function Rerun(): ReactNode {
 }
 
 type Kind = "instruction" | "input" | "answer";
+const MEANINGS: { readonly [kind in Kind]: string } = {
+  instruction: "A message to the next model call: what to do differently from here.",
+  input: "Other arguments for this call, in JSON.",
+  answer: "Another outcome of this call, in JSON, as if it had been recorded.",
+};
 
 function Change({
   id,
@@ -72,8 +77,11 @@ function Change({
     ...(chosenModule !== undefined && { module: chosenModule }),
     [kind]: kind === "instruction" ? text : jsonOr(text),
   };
+  const planned = useRef<HTMLElement>(null);
   const plan = useMutation({
     mutationFn: () => post<RerunPlan>(`/api/sessions/${encodeURIComponent(name)}/rerun/plan`, change),
+    // On a phone the plan stands below the form.
+    onSuccess: () => requestAnimationFrame(() => planned.current?.scrollIntoView({ block: "nearest" })),
   });
   const start = useMutation({
     mutationFn: (digest: string) =>
@@ -122,26 +130,31 @@ function Change({
       </section>
       <section aria-label="What you change">
         <h2>What you change</h2>
-        <div className="mt-2 flex flex-wrap gap-1">
-          {kinds.map((one) => (
-            <Button
-              key={one}
-              quiet
-              pressed={kind === one}
-              onClick={() => {
-                setKind(one);
-                edit(one === "instruction" ? "" : original[one]);
-              }}
-            >
-              {one}
-            </Button>
-          ))}
-        </div>
+        {kinds.length > 1 && (
+          <div className="mt-2 flex flex-wrap gap-1">
+            {kinds.map((one) => (
+              <Button
+                key={one}
+                quiet
+                pressed={kind === one}
+                onClick={() => {
+                  setKind(one);
+                  edit(one === "instruction" ? "" : original[one]);
+                }}
+              >
+                {one}
+              </Button>
+            ))}
+          </div>
+        )}
+        <p className="meta mt-2">{MEANINGS[kind]}</p>
         <textarea
           aria-label={`The ${kind}`}
-          rows={8}
+          rows={6}
           className="field mt-2"
-          placeholder={kind === "instruction" ? "Your message to the next model call" : "JSON"}
+          placeholder={
+            kind === "instruction" ? "For example: Spread what is left over, one cent each." : "JSON"
+          }
           value={text}
           onChange={(event) => edit(event.target.value)}
         />
@@ -173,6 +186,7 @@ function Change({
           <Button
             main={found === undefined}
             disabled={text === "" || modules.length === 0 || plan.isPending}
+            {...(text === "" && { hint: "First write what should be different" })}
             onClick={() => plan.mutate()}
           >
             What would happen?
@@ -180,7 +194,7 @@ function Change({
         </p>
         {plan.error !== null && <Trouble error={plan.error} />}
       </section>
-      <section aria-label="Plan" className="mid:col-span-2 wide:col-span-1">
+      <section ref={planned} aria-label="Plan" className="mid:col-span-2 wide:col-span-1">
         <h2>Plan</h2>
         {found === undefined ? (
           <p className="mt-2 text-soft">
@@ -192,10 +206,15 @@ function Change({
             <p className="mt-2 font-serif text-read">
               <Words>{found.sentence}</Words>
             </p>
-            {found.cost !== undefined && <p className="meta mt-1">about {money(found.cost)}</p>}
-            <Requests word="taken from the record" rows={found.taken} />
-            <Requests word="real calls" rows={found.real} />
-            <Requests word="requests to a person" rows={found.asks} />
+            {typeof found.cost === "number" && found.cost > 0 && (
+              <p className="meta mt-1">about {money(found.cost)}</p>
+            )}
+            <Requests
+              word={`${count(found.taken.length, "outcome")} taken from the record`}
+              rows={found.taken}
+            />
+            <Requests word={count(found.real.length, "real call")} rows={found.real} />
+            <Requests word={`${count(found.asks.length, "request")} to a person`} rows={found.asks} />
             {found.unknown && (
               <p className="mt-2 text-warn">The calls after the first difference are not known yet.</p>
             )}
@@ -265,9 +284,7 @@ function Requests({
   if (rows.length === 0) return null;
   return (
     <details className="mt-2" open={rows.length < 8}>
-      <summary className="cursor-pointer">
-        {count(rows.length, "outcome")} {word}
-      </summary>
+      <summary className="cursor-pointer">{word}</summary>
       <ul className="pl-4 text-row text-soft">
         {rows.slice(0, 200).map((row) => (
           <li key={row.id}>

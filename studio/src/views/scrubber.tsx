@@ -5,7 +5,7 @@ import { usePlace, useSummary } from "../data";
 import { useKeys } from "../keys";
 import { useAddress } from "../route";
 import type { GraphPage, GraphRow, GraphSummary, Level } from "../types";
-import { Button, clock, Id } from "../ui";
+import { Button, Id, moment } from "../ui";
 
 const PAGE = 256;
 /** Steps a second while the run plays. */
@@ -89,7 +89,7 @@ export function Scrubber({
       {isPast && offline === undefined && (
         <p role="status" className="flex flex-wrap items-center gap-2 pt-1 text-row text-warn">
           <span>
-            As of {row !== undefined && row.last === head ? `${clock(row.at)}, ` : ""}fact <Id id={head} />.{" "}
+            As of {row !== undefined && row.last === head ? `${moment(row.at)}, ` : ""}fact <Id id={head} />.{" "}
             {later === 1
               ? `1 later ${level} exists.`
               : `${later.toLocaleString("en")} later ${level}s exist.`}

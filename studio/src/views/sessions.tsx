@@ -77,11 +77,16 @@ export function Sessions(): ReactNode {
           </select>
           <NewRun />
         </div>
+        {list.isIndexing && (
+          <p role="status" className="border-b border-rule bg-sunk px-3 py-2 text-row text-soft mid:px-4">
+            The server is still reading the store. More sessions appear here by themselves.
+          </p>
+        )}
         {list.error ? (
           <Trouble error={list.error} again={list.again} />
         ) : list.isLoading ? (
           <Skeleton rows={8} height={HEIGHT} />
-        ) : items.length === 0 && !hasMore ? (
+        ) : items.length === 0 && !hasMore && !list.isIndexing ? (
           <Nothing search={search} set={set} />
         ) : (
           <Window rows={rows}>
@@ -138,7 +143,7 @@ function Row({
           <span className="hidden mid:inline">{count(row.branches, "branch", "branches")}</span>
         )}
         {row.tokens !== undefined && row.tokens > 0 && <span>{short(row.tokens)} tokens</span>}
-        {row.failures > 0 && <span className="text-bad">{count(row.failures, "failure")}</span>}
+        {row.failures > 0 && <span className="text-bad">{count(row.failures, "failed call")}</span>}
         {row.waits > 0 && <span className="text-warn">{count(row.waits, "question")}</span>}
         <span className="flex-1" />
         <Ago at={row.changedAt} />
@@ -203,8 +208,8 @@ function Peek({ row, open }: { readonly row: SessionRow; readonly open: () => vo
     ["Facts", row.facts.toLocaleString("en")],
     ["Branches", String(row.branches)],
     ["Tokens", row.tokens === undefined ? "unknown" : row.tokens.toLocaleString("en")],
-    ["Cost", money(row.cost)],
-    ["Failures", String(row.failures)],
+    ["Cost", row.cost === null ? "unknown" : money(row.cost)],
+    ["Failed calls", String(row.failures)],
     ["Models", row.models.join(", ")],
     ["Tools", row.tools.join(", ")],
     ["People", row.people.join(", ")],

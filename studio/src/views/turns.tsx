@@ -8,10 +8,11 @@ import { useAddress } from "../route";
 import type { Part, Shown, Turn } from "../types";
 import {
   Button,
-  clock,
+  briefOf,
   duration,
   Empty,
   Long,
+  moment,
   plainly,
   Skeleton,
   State,
@@ -20,6 +21,7 @@ import {
   visible,
   Words,
 } from "../ui";
+import { Links, Value } from "../value";
 import { Content, Picture } from "./content";
 import { Details } from "./details";
 import { Composer } from "./start";
@@ -224,7 +226,7 @@ function Message({
             {turn.role}
           </button>
           <Words>{turn.module ?? turn.by}</Words>
-          <span>{clock(turn.at)}</span>
+          <span>{moment(turn.at)}</span>
           {turn.usage?.output !== undefined && (
             <span>
               {(turn.usage.input ?? 0).toLocaleString("en")} + {turn.usage.output.toLocaleString("en")} tokens
@@ -241,7 +243,16 @@ function Message({
 
 function Piece({ part, select }: { readonly part: Part; readonly select: (id: string) => void }): ReactNode {
   switch (part.type) {
-    case "text":
+    case "text": {
+      const fields = fieldsIn(part.text);
+      if (fields !== undefined)
+        return (
+          <div className="mt-1 max-w-[68ch]">
+            <Links value={false}>
+              <Value value={fields} />
+            </Links>
+          </div>
+        );
       return (
         <div dir="auto" className="prose-read mt-1">
           <Suspense fallback={<p className="whitespace-pre-wrap">{part.text}</p>}>
@@ -249,6 +260,7 @@ function Piece({ part, select }: { readonly part: Part; readonly select: (id: st
           </Suspense>
         </div>
       );
+    }
     case "reasoning":
       return (
         <details className="mt-2 max-w-[68ch] text-soft">
@@ -286,7 +298,7 @@ function CallCard({
       <summary className="flex cursor-pointer items-baseline gap-3 px-3 py-2">
         <code dir="auto">{visible(call.tool)}</code>
         <span className="min-w-0 flex-1 truncate text-soft" dir="auto">
-          {visible(briefOf(call.input))}
+          {visible(briefOf(contentOf(call.input)))}
         </span>
         {call.attempts > 1 && <span className="meta">{call.attempts} attempts</span>}
         {call.ms !== undefined && <span className="meta">{duration(call.ms)}</span>}
@@ -339,19 +351,21 @@ function CallCard({
   );
 }
 
-/** The values of an input without its names, on one line. */
-function briefOf({ text, json }: Shown): string {
+/** Content of the record as a value where it is JSON. */
+function contentOf({ text, json }: Shown): unknown {
   try {
-    const value: unknown = json ? JSON.parse(text) : text;
-    if (typeof value === "object" && value !== null)
-      return Object.values(value)
-        .map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
-        .join(" ")
-        .slice(0, 160);
+    return json ? JSON.parse(text) : text;
   } catch {
     // Cut content is shown as it is.
+    return text;
   }
-  return text.slice(0, 160);
+}
+
+/** The fields of an answer that is an object: agents with structured output answer in JSON. */
+function fieldsIn(text: string): unknown {
+  if (!/^\s*\{/.test(text)) return undefined;
+  const value = contentOf({ text, json: true } as Shown);
+  return typeof value === "object" ? value : undefined;
 }
 
 /** Text that is being written; it is no fact yet, and goes when its fact arrives. */
