@@ -1,4 +1,4 @@
-import { digestOfModule, type Module, openRath, type Rath } from "../runtime/index.js";
+import { digestOfModule, type Module, openRath, type Rath, RefusedError } from "../runtime/index.js";
 import {
   AT,
   CANCEL,
@@ -13,10 +13,10 @@ import {
   timeOfEntry,
   WAIT,
 } from "../runtime/submit/index.js";
-import { warnOf } from "../session/index.js";
+import { thrownMessage, warnOf } from "../session/index.js";
 import { FencedError, type Name, type NameMove, type Store, StoreError } from "../store/index.js";
 import { Due } from "./due.js";
-import type { EngineLink, Wake } from "./engine.js";
+import type { EngineHost, EngineLink, Taken, Wake } from "./engine.js";
 import { isAnswered, Job, waitingUnder } from "./job.js";
 import { Member, WORKERS } from "./member.js";
 import type { Metrics } from "./metrics.js";
@@ -24,6 +24,8 @@ import type { Checked } from "./options.js";
 
 /** How long the workers that are not the first for an entry leave it to those before them. */
 const AFTER_MS = 40;
+/** How soon a session that nobody took after a wake is woken again. */
+const OFFER_MS = 1_000;
 /** A clock that is off by more is corrected by that of the store. */
 const SKEW_MS = 1_000;
 /** Looks at everything, not at the next worker alone, in beats of half a second. */
@@ -42,8 +44,9 @@ export class Tenure {
   readonly #due: Due;
   readonly #modules: ReadonlyMap<string, Module>;
   readonly #attempts = new Map<string, number>();
-  /** Entries that this worker could not take a moment ago. */
-  readonly #passed = new Set<string>();
+  /** Entries whose sessions this worker woke a moment ago, and nobody has taken yet. */
+  readonly #offered = new Set<string>();
+  readonly #overs = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
   #link!: EngineLink;
@@ -56,6 +59,8 @@ export class Tenure {
   #filling = false;
   #fillAgain = false;
   #rested: (() => void) | undefined;
+  #taking: Promise<unknown> = Promise.resolve();
+  #wakeFails = false;
 
   private constructor(store: Store, options: Checked, metrics: Metrics, join: (beat: () => void) => Member) {
     this.#store = store;
@@ -100,12 +105,24 @@ export class Tenure {
   async #open(): Promise<void> {
     await this.#setClock();
     const store = this.#store;
-    this.#link = await this.#options.engine.connect({
+    const { engine, concurrency } = this.#options;
+    const host: EngineHost = {
+      store: store.identity ?? store.url,
       worker: this.id,
       modules: [...this.#modules.keys()],
-      fill: () => void this.#fill(),
+      concurrency,
       take: (wake) => this.#takeWoken(wake),
-    });
+      rested: async ({ session }) => this.#overs.get(session),
+    };
+    try {
+      this.#link = await engine.connect(host);
+    } catch (error) {
+      throw new RefusedError(
+        "start a worker",
+        `the engine ${engine.name} does not answer: ${thrownMessage(error)}`,
+        "start its server, or leave `engine` out: the store wakes sessions by itself",
+      );
+    }
     // From before the first look on: what comes while it looks is heard.
     const watch = store.watch({ signal: this.#stop.signal });
     this.#follow(watch).catch((error: unknown) => this.#failed(error));
@@ -117,12 +134,16 @@ export class Tenure {
     await this.member.watchOver(true);
     for (const { name } of await this.#store.names({ under: "answer/" })) await this.#answered(name);
     await this.#promote();
-    await this.#wakeAll();
+    await this.#fill();
   }
 
   async #follow(watch: AsyncIterable<NameMove>): Promise<void> {
     try {
-      for await (const { name, id } of watch) if (id !== null) this.#hear(name, id);
+      for await (const { name, id } of watch) {
+        if (id !== null) this.#hear(name, id);
+        // Somebody took it.
+        else if (this.#offered.delete(name)) void this.#fill();
+      }
     } catch (error) {
       // Too far behind: it looks at everything, and follows from now on.
       if (!(error instanceof StoreError && error.code === "store-token-old")) throw error;
@@ -150,18 +171,23 @@ export class Tenure {
 
   /** Does something now when this worker is the first for it; later, if it still is to be done then, when others are. */
   #later(key: string, work: () => Promise<void>): void {
+    this.#in(this.member.rank(key) * (this.#options.engine.patience ?? AFTER_MS), () => {
+      work().catch((error: unknown) => this.#failed(error));
+    });
+  }
+
+  #in(milliseconds: number, work: () => void): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      work().catch((error: unknown) => this.#failed(error));
-    }, this.member.rank(key) * AFTER_MS);
+      work();
+    }, milliseconds);
     this.#timers.add(timer);
   }
 
   async #wake(entry: string, id: string): Promise<void> {
     if (!this.#hasRoom || (await this.#store.head(entry)) !== id) return;
     const submission = await submissionAt(this.#store, id);
-    if (submission === undefined || !this.#due.fits(submission)) return;
-    await this.#link.wake(wakeOf(submission));
+    if (submission !== undefined && this.#due.fits(submission)) await this.#fill();
   }
 
   /** Somebody answered a request of a run: it is due, if it waits for that. */
@@ -209,7 +235,12 @@ export class Tenure {
   }
 
   get #hasRoom(): boolean {
-    return !this.#draining && !this.member.lost.aborted && this.running.size < this.#options.concurrency;
+    const busy = this.running.size + this.#offered.size;
+    return this.#isOpen && busy < this.#options.concurrency;
+  }
+
+  get #isOpen(): boolean {
+    return !this.#draining && !this.member.lost.aborted && !this.#stop.signal.aborted;
   }
 
   get #memoryLeft(): number {
@@ -220,7 +251,7 @@ export class Tenure {
     );
   }
 
-  /** Takes what is due, as long as there is room. */
+  /** Wakes what is due, in its order, as long as there is room. */
   async #fill(): Promise<void> {
     this.#fillAgain = true;
     if (this.#filling) return;
@@ -229,11 +260,11 @@ export class Tenure {
       while (this.#fillAgain && this.#hasRoom) {
         this.#fillAgain = false;
         const rank = this.member.isAlone ? undefined : ({ name }: Name) => this.member.rank(name);
-        const entry = await this.#due.next(this.#memoryLeft, rank, this.#passed);
+        const entry = await this.#due.next(this.#memoryLeft, rank, this.#offered);
         if (entry === undefined) break;
         const submission = await submissionAt(this.#store, entry.id);
         if (submission === undefined) await this.member.file({ [entry.name]: null });
-        else await this.#take(entry.name, submission);
+        else await this.#offer(entry.name, submission);
         this.#fillAgain = true;
       }
     } catch (error) {
@@ -243,29 +274,50 @@ export class Tenure {
     }
   }
 
-  async #takeWoken({ run }: Wake): Promise<"rested" | "gone" | "busy" | "refused"> {
+  /** Wakes a session, and leaves its entry alone for a second. */
+  async #offer(entry: string, submission: Submission): Promise<void> {
+    this.#offered.add(entry);
+    this.#in(OFFER_MS, () => this.#offered.delete(entry));
+    const { name: session, module, version, id: run } = submission;
+    try {
+      await this.#link.wake({ session, module, version, run });
+      this.#wakeFails = false;
+    } catch (error) {
+      // It is woken again as long as it is due: one warning is enough.
+      if (!this.#wakeFails) this.#failed(error);
+      this.#wakeFails = true;
+    }
+  }
+
+  /** One at a time: each of them looks whether there is room. */
+  #takeWoken(wake: Wake): Promise<Taken> {
+    const taken = this.#taking.then(() => this.#takeNow(wake));
+    this.#taking = taken.catch(() => {});
+    return taken;
+  }
+
+  /** Engines may tell anything: only the store says what is due. */
+  async #takeNow({ session, module, version, run }: Wake): Promise<Taken> {
+    if (!this.#isOpen || this.running.size >= this.#options.concurrency) return "busy";
     const submission = await submissionAt(this.#store, run);
-    if (submission === undefined || (await this.#store.head(dueEntry(submission))) !== run) return "gone";
+    if (submission === undefined || submission.name !== session) return "gone";
+    if (submission.module !== module || submission.version !== version) return "gone";
+    const entry = dueEntry(submission);
+    if ((await this.#store.head(entry)) !== run || this.running.has(session)) return "gone";
     if (!this.#due.fits(submission)) return "refused";
-    if (!this.#hasRoom || (submission.needs.memory ?? 0) > this.#memoryLeft) return "busy";
-    const job = await this.#take(dueEntry(submission), submission);
-    if (job === undefined) return "gone";
-    await job.over;
-    return "rested";
+    if ((submission.needs.memory ?? 0) > this.#memoryLeft) return "busy";
+    return (await this.#take(entry, submission)) ? "taken" : "gone";
   }
 
   /** Takes a session: its entry is at this worker before anything else happens, so that others find it if this one dies. */
-  async #take(entry: string, submission: Submission): Promise<{ readonly over: Promise<void> } | undefined> {
+  async #take(entry: string, submission: Submission): Promise<boolean> {
     const { name, id, module, version } = submission;
     const key = entryKey(submission);
     const program = this.#modules.get(`${module}@${version}`);
-    if (this.running.has(name) || program === undefined) {
-      this.#pass(entry);
-      return undefined;
-    }
+    if (program === undefined) return false;
     if ((await this.#store.head(PAUSED + key)) !== undefined) {
       await this.member.file({ [entry]: null });
-      return undefined;
+      return false;
     }
     const session = await this.#store.load(id);
     const bench = { store: this.#store, rath: this.#rath, member: this.member, attempts: this.#attempts };
@@ -277,8 +329,10 @@ export class Tenure {
       this.running.delete(name);
       throw error;
     }
+    this.#offered.delete(entry);
     this.#metrics.taken(Math.max(0, Date.now() + this.#skew - Date.parse(submission.at)));
-    return { over: this.#see(name, job) };
+    this.#overs.set(name, this.#see(name, job));
+    return true;
   }
 
   async #see(name: string, job: Job): Promise<void> {
@@ -288,19 +342,10 @@ export class Tenure {
       this.#failed(error);
     } finally {
       this.running.delete(name);
+      this.#overs.delete(name);
       if (this.running.size === 0) this.#rested?.();
       void this.#fill();
     }
-  }
-
-  /** An entry that is not taken now: the next one is, and this one is looked at again in a second. */
-  #pass(entry: string): void {
-    this.#passed.add(entry);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#passed.delete(entry);
-    }, SKEW_MS);
-    this.#timers.add(timer);
   }
 
   #beat(): void {
@@ -310,7 +355,8 @@ export class Tenure {
       await this.member.watchOver(all);
       if (all) await this.#setClock();
       await this.#promote();
-      await this.#wakeAll();
+      // A wake may have been lost.
+      await this.#fill();
     };
     if (!this.#beating) {
       this.#beating = true;
@@ -319,15 +365,6 @@ export class Tenure {
         .finally(() => {
           this.#beating = false;
         });
-    }
-  }
-
-  /** A wake may have been lost. */
-  async #wakeAll(): Promise<void> {
-    if (!this.#hasRoom) return;
-    for (const { id } of await this.#due.some(this.#options.engine.name === "local" ? 1 : PAGE)) {
-      const submission = await submissionAt(this.#store, id);
-      if (submission !== undefined) await this.#link.wake(wakeOf(submission));
     }
   }
 
@@ -385,8 +422,4 @@ export class Tenure {
 
 function versionsOf(modules: { readonly [name: string]: Module }): ReadonlyMap<string, Module> {
   return new Map(Object.values(modules).map((one) => [`${one.name}@${digestOfModule(one)}`, one]));
-}
-
-function wakeOf({ name, module, version, id }: Submission): Wake {
-  return { session: name, module, version, run: id };
 }

@@ -1,2 +1,9 @@
-export { type Engine, type EngineHost, type EngineLink, local, type Wake } from "../cluster/engine.js";
+export {
+  type Engine,
+  type EngineHost,
+  type EngineLink,
+  local,
+  type Taken,
+  type Wake,
+} from "../cluster/engine.js";
 export { worker } from "../cluster/worker.js";
