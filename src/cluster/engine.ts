@@ -12,8 +12,8 @@ export type Wake = {
 };
 
 /**
- * What became of a wake at a worker: it took the session; the session is not due (any longer); it has no room; or it lacks the
- * module or what the session needs.
+ * The answer of a worker to a wake: it took the session; the session is not due (any longer); the worker has no room; or it lacks
+ * the module or a property that the session needs.
  */
 export type Taken = "taken" | "gone" | "busy" | "refused";
 
