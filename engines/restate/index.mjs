@@ -1,7 +1,6 @@
 // @ts-check
 // Restate as an engine of openrath. Each wake is one short invocation of an object whose key is the session. Restate sends
 // invocations to one address: that of a worker that hands them on to those that live. When it dies, another one takes its place.
-import { createHash } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 
@@ -10,7 +9,6 @@ import { createServer } from "node:http";
  * @typedef {import("openrath/cluster").Wake} Wake
  * @typedef {import("openrath/cluster").Taken} Taken
  * @typedef {{ ingress: readonly string[], admin: readonly string[], host: string, port: number }} Settings
- * @typedef {{ url: string, modules: ReadonlySet<string>, seen: number }} Peer
  */
 
 const SDK = "@restatedev/restate-sdk/node";
@@ -45,10 +43,9 @@ export default function restate(options = {}) {
 class RestateLink {
   #host;
   #settings;
-  /** Each store has a service of its own. */
   #service;
   #server = createServer();
-  /** @type {Map<string, Peer>} */
+  /** When the other workers were heard last, by their address. @type {Map<string, number>} */
   #peers = new Map();
   #last = 0;
   #url = "";
@@ -62,7 +59,7 @@ class RestateLink {
   constructor(host, settings) {
     this.#host = host;
     this.#settings = settings;
-    this.#service = `openrath-${createHash("sha256").update(host.store).digest("hex").slice(0, 12)}`;
+    this.#service = `openrath-${host.pool}`;
   }
 
   /** @param {EngineHost} host @param {Settings} settings */
@@ -121,30 +118,28 @@ class RestateLink {
   }
 
   /** Another worker lives, and says so to this one. The answer is whether it is to ask Restate for the way. @param {any} peer */
-  async #hear({ url, modules }) {
-    this.#peers.set(url, { url, modules: new Set(modules), seen: Date.now() });
+  async #hear({ url }) {
+    this.#peers.set(url, Date.now());
     return { lost: this.#door !== this.#url };
   }
 
   /** Hands a wake on to one worker after the other, until one takes it. @param {Wake} wake */
   async #deliver(wake) {
-    const module = `${wake.module}@${wake.version}`;
     const now = Date.now();
-    for (const [url, { seen }] of this.#peers) if (now - seen > QUIET_MS) this.#peers.delete(url);
+    for (const [url, seen] of this.#peers) if (now - seen > QUIET_MS) this.#peers.delete(url);
     const peers = [this.#url, ...this.#peers.keys()];
     let answer = "nobody";
     for (let n = 0; n < peers.length; n++) {
       const url = peers[++this.#last % peers.length] ?? "";
-      answer = await this.#take(url, module, wake).catch(() => "gone quiet");
+      answer = await this.#take(url, wake).catch(() => "gone quiet");
       if (answer === "taken" || answer === "gone") break;
     }
     return answer;
   }
 
-  /** @param {string} url @param {string} module @param {Wake} wake @returns {Promise<string>} */
-  async #take(url, module, wake) {
-    if (url === this.#url) return this.#host.modules.includes(module) ? this.#host.take(wake) : "refused";
-    if (!this.#peers.get(url)?.modules.has(module)) return "refused";
+  /** @param {string} url @param {Wake} wake @returns {Promise<string>} */
+  async #take(url, wake) {
+    if (url === this.#url) return this.#host.take(wake);
     return (await call(`${url}/openrath/take`, wake)).json();
   }
 
@@ -174,9 +169,8 @@ class RestateLink {
   }
 
   async #isHeard() {
-    const body = { url: this.#url, modules: this.#host.modules };
     try {
-      const { lost } = await (await call(`${this.#door}/openrath/beat`, body)).json();
+      const { lost } = await (await call(`${this.#door}/openrath/beat`, { url: this.#url })).json();
       return !lost;
     } catch {
       return false;

@@ -30,11 +30,9 @@ export interface Engine {
 
 /** A worker, as an engine knows it. */
 export interface EngineHost {
-  /** The identity of the store. Engines keep the wakes of different stores apart. */
-  readonly store: string;
+  /** The workers of one pool have the same store, and can run the same sessions. Engines keep the wakes of pools apart. */
+  readonly pool: string;
   readonly worker: string;
-  /** The modules that it has, as `name@version`. */
-  readonly modules: readonly string[];
   /** The number of sessions that it runs at a time. */
   readonly concurrency: number;
   /** Takes this session, if it is due, and if this worker can run it now. */
@@ -47,6 +45,8 @@ export interface EngineHost {
 export interface EngineLink {
   /** A session is due: some worker is to take it. */
   wake(wake: Wake): Promise<void>;
+  /** A worker of the store is dead: its sessions are woken anew, and the engine may forget the wakes that it had. */
+  left?(worker: string): Promise<void>;
   close(): Promise<void>;
 }
 

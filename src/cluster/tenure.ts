@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { digestOfModule, type Module, openRath, type Rath, RefusedError } from "../runtime/index.js";
 import {
   AT,
@@ -49,7 +50,7 @@ export class Tenure {
   readonly #overs = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
-  #link!: EngineLink;
+  #link: EngineLink | undefined;
   #alarm: NodeJS.Timeout | undefined;
   #alarmAt = 0;
   #skew = 0;
@@ -84,11 +85,18 @@ export class Tenure {
     const { engine, concurrency, queues, offers, modules } = options;
     const versions = Object.fromEntries(Object.values(modules).map((one) => [one.name, digestOfModule(one)]));
     const card = { engine: engine.name, concurrency, modules: versions, offers, ...(queues && { queues }) };
-    const member = await Member.join(store, card, () => beat());
+    let left = async (_: string): Promise<void> => {};
+    const member = await Member.join(
+      store,
+      card,
+      () => beat(),
+      (id) => left(id),
+    );
     const tenure = new Tenure(store, options, metrics, (given) => {
       beat = given;
       return member;
     });
+    left = async (id) => tenure.#link?.left?.(id);
     try {
       await tenure.#open();
     } catch (error) {
@@ -107,9 +115,8 @@ export class Tenure {
     const store = this.#store;
     const { engine, concurrency } = this.#options;
     const host: EngineHost = {
-      store: store.identity ?? store.url,
+      pool: poolOf(store, [...this.#modules.keys()], this.#options),
       worker: this.id,
-      modules: [...this.#modules.keys()],
       concurrency,
       take: (wake) => this.#takeWoken(wake),
       rested: async ({ session }) => this.#overs.get(session),
@@ -280,7 +287,7 @@ export class Tenure {
     this.#in(OFFER_MS, () => this.#offered.delete(entry));
     const { name: session, module, version, id: run } = submission;
     try {
-      await this.#link.wake({ session, module, version, run });
+      await this.#link?.wake({ session, module, version, run });
       this.#wakeFails = false;
     } catch (error) {
       // It is woken again as long as it is due: one warning is enough.
@@ -402,7 +409,7 @@ export class Tenure {
     await this.#rest(SKEW_MS);
     this.#end();
     await this.member.leave();
-    await this.#link.close();
+    await this.#link?.close();
   }
 
   /** Others have taken over: what runs here stops as in a crash. */
@@ -422,4 +429,10 @@ export class Tenure {
 
 function versionsOf(modules: { readonly [name: string]: Module }): ReadonlyMap<string, Module> {
   return new Map(Object.values(modules).map((one) => [`${one.name}@${digestOfModule(one)}`, one]));
+}
+
+function poolOf(store: Store, modules: readonly string[], { queues, offers }: Checked): string {
+  const { identity = store.url } = store;
+  const parts = [identity, [...modules].sort(), [...(queues ?? [])].sort(), offers];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }
