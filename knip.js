@@ -19,7 +19,18 @@ export default {
   ignoreExportsUsedInFile: true,
   // Started as programs by the scripts; and the benchmarks' peers, which have package files of their own.
   // Programs of the operating system, which no package brings.
-  ignoreBinaries: ["bwrap", "dockerd", "ldd", "mkfifo", "mount", "pg_config", "setpriv", "umount", "unshare"],
+  ignoreBinaries: [
+    "bwrap",
+    "dockerd",
+    "ldd",
+    "mkfifo",
+    "mount",
+    "pg_config",
+    "setpriv",
+    "strace",
+    "umount",
+    "unshare",
+  ],
   ignoreDependencies: [
     "@arethetypeswrong/cli",
     "dependency-cruiser",

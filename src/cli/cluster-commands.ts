@@ -14,11 +14,14 @@ export const OF_CLUSTER: Commands[string] = {
       "--queue <name>": { text: `serves only this queue; ${MANY}`, many: true },
       "--label <name>": { text: `offers this label to the sessions that need it; ${MANY}`, many: true },
       "--memory <n>": "the memory for all its sessions together, in mebibytes",
+      "--engine <name>":
+        "the engine that wakes sessions: local (default), restate, dbos, temporal, a package or a file",
       "--port <n>": "a port on this machine for /health and /metrics; 0 chooses a free port",
     },
     examples: [
       "rath worker agents.mjs",
       "rath worker agents.mjs --queue nightly --concurrency 4 --port 9464",
+      "rath worker agents.mjs --engine restate",
     ],
     load: () => import("./command/worker.js"),
   },

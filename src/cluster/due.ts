@@ -72,16 +72,6 @@ export class Due {
     );
   }
 
-  /** The first entries of what this worker can take, of any tenant. */
-  async some(most: number): Promise<readonly Name[]> {
-    const found: Name[] = [];
-    for (const { id } of await this.#open()) {
-      if (found.length >= most) break;
-      found.push(...(await this.#store.names({ under: `${DUE}${id}/`, limit: most - found.length })));
-    }
-    return found;
-  }
-
   /** The classes of which something is due and that this worker can take. */
   async #open(): Promise<readonly Class[]> {
     const open: Class[] = [];

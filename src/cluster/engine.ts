@@ -12,40 +12,49 @@ export type Wake = {
 };
 
 /**
+ * The answer of a worker to a wake: it took the session; the session is not due (any longer); the worker has no room; or it lacks
+ * the module or a property that the session needs.
+ */
+export type Taken = "taken" | "gone" | "busy" | "refused";
+
+/**
  * Decides which worker hears of a session that is due. It only wakes: the store has the queue, and a wake that is lost, late,
  * repeated or wrong changes nothing but the time.
  */
 export interface Engine {
   readonly name: string;
+  /** Milliseconds that a wake usually needs: other workers wake a session again after that. Default: 40. */
+  readonly patience?: number;
   connect(host: EngineHost): Promise<EngineLink>;
 }
 
 /** A worker, as an engine knows it. */
 export interface EngineHost {
+  /** The workers of one pool have the same store, and can run the same sessions. Engines keep the wakes of pools apart. */
+  readonly pool: string;
   readonly worker: string;
-  /** The modules that it has, as `name@version`. */
-  readonly modules: readonly string[];
-  /** Takes what is due, as long as there is room. */
-  fill(): void;
-  /**
-   * Takes this session. Resolves when it has come to rest here: "rested"; or at once: "gone" when it is not due, "busy" when
-   * there is no room, "refused" when this worker lacks its module or what it needs.
-   */
-  take(wake: Wake): Promise<"rested" | "gone" | "busy" | "refused">;
+  /** The number of sessions that it runs at a time. */
+  readonly concurrency: number;
+  /** Takes this session, if it is due, and if this worker can run it now. */
+  take(wake: Wake): Promise<Taken>;
+  /** Resolves when this session does not run here (any longer). */
+  rested(wake: Wake): Promise<void>;
 }
 
 /** The way from a worker to its engine. */
 export interface EngineLink {
   /** A session is due: some worker is to take it. */
   wake(wake: Wake): Promise<void>;
+  /** A worker of the store is dead: its sessions are woken anew, and the engine may forget the wakes that it had. */
+  left?(worker: string): Promise<void>;
   close(): Promise<void>;
 }
 
 /** The engine of the store alone: every worker hears of names that move, and takes what is due. */
 export const local: Engine = Object.freeze({
   name: "local",
-  connect: async ({ fill }: EngineHost): Promise<EngineLink> => ({
-    wake: async () => fill(),
+  connect: async ({ take }: EngineHost): Promise<EngineLink> => ({
+    wake: async (wake) => void (await take(wake)),
     close: async () => {},
   }),
 });

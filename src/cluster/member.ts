@@ -49,9 +49,18 @@ export class Member {
   readonly #record: Session;
   readonly #lost: AbortController;
   readonly #beat: NodeJS.Timeout;
+  readonly #left: (id: string) => Promise<void>;
   #others: readonly string[] = [];
 
-  private constructor(store: Store, card: WorkerCard, lease: Lease, record: Session, beat: () => void) {
+  private constructor(
+    store: Store,
+    card: WorkerCard,
+    lease: Lease,
+    record: Session,
+    beat: () => void,
+    left: (id: string) => Promise<void>,
+  ) {
+    this.#left = left;
     this.#store = store;
     this.card = card;
     this.lease = lease;
@@ -64,8 +73,16 @@ export class Member {
     }, BEAT_MS);
   }
 
-  /** @param beat called twice a second */
-  static async join(store: Store, given: Omit<WorkerCard, "id" | "host" | "pid">, beat: () => void) {
+  /**
+   * @param beat called twice a second
+   * @param left called when another worker has died, before its sessions are put back
+   */
+  static async join(
+    store: Store,
+    given: Omit<WorkerCard, "id" | "host" | "pid">,
+    beat: () => void,
+    left: (id: string) => Promise<void>,
+  ) {
     const host =
       hostname()
         .replace(/[^\w.-]/g, "")
@@ -82,7 +99,7 @@ export class Member {
       by: "runtime",
     });
     await store.save(record, { name: lease.name, lease });
-    const member = new Member(store, card, lease, record, beat);
+    const member = new Member(store, card, lease, record, beat, left);
     await member.look();
     return member;
   }
@@ -154,6 +171,7 @@ export class Member {
       throw error;
     }
     if ((await this.#store.head(WORKERS + id)) !== undefined) {
+      await this.#left(id).catch((error: unknown) => warnOf(error, "OPENRATH_WORKER"));
       await this.#refile(id);
       await this.#store.forget(WORKERS + id, { lease });
     } else await lease.release();

@@ -23,7 +23,7 @@ export type WorkerOptions = {
   readonly sandboxes?: RathOptions["sandboxes"];
   /** The properties that sessions can need: more kinds of sandboxes, labels such as "gpu", and mebibytes of memory in all. */
   readonly offers?: Needs;
-  /** Decides which worker hears of a session that is due. Default: the store itself. */
+  /** Decides which worker hears of a session that is due, such as `restate()`. Default: the store itself. */
   readonly engine?: Engine;
   /** Policies, prices, secrets and budgets of its runs. */
   readonly options?: Omit<RathOptions, "store" | "sandboxes">;
@@ -79,7 +79,7 @@ export function checked(given: WorkerOptions, drained: () => void): Checked {
   if (!(Number.isFinite(grace) && grace >= 0))
     refuse(`\`grace\` is ${showValue(grace)}`, "give milliseconds: grace: 30_000");
   if (typeof engine?.connect !== "function")
-    refuse(`\`engine\` is ${showValue(engine)}`, "leave it out: the store is the engine");
+    refuse(`\`engine\` is ${showValue(engine)}`, "leave it out, or give an engine: engine: restate()");
   // A runtime has one kind on any machine.
   const kinds = [...Object.keys(sandboxes), ...(offers.sandboxes ?? []), "virtual"];
   return {

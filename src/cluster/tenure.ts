@@ -1,4 +1,5 @@
-import { digestOfModule, type Module, openRath, type Rath } from "../runtime/index.js";
+import { createHash } from "node:crypto";
+import { digestOfModule, type Module, openRath, type Rath, RefusedError } from "../runtime/index.js";
 import {
   AT,
   CANCEL,
@@ -15,10 +16,10 @@ import {
   timeOfEntry,
   WAIT,
 } from "../runtime/submit/index.js";
-import { warnOf } from "../session/index.js";
+import { thrownMessage, warnOf } from "../session/index.js";
 import { FencedError, type Name, type NameMove, type Store, StoreError } from "../store/index.js";
 import { Due } from "./due.js";
-import type { EngineLink, Wake } from "./engine.js";
+import type { EngineHost, EngineLink, Taken, Wake } from "./engine.js";
 import { isAnswered, Job, waitingUnder } from "./job.js";
 import { cardAt, Member, WORKERS } from "./member.js";
 import type { Metrics } from "./metrics.js";
@@ -26,6 +27,8 @@ import type { Checked } from "./options.js";
 
 /** How long the workers that are not the first for an entry leave it to those before them. */
 const AFTER_MS = 40;
+/** How soon a session that nobody took after a wake is woken again. */
+const OFFER_MS = 1_000;
 /** A clock that is off by more is corrected by that of the store. */
 const SKEW_MS = 1_000;
 /** Looks at everything, not at the next worker alone, in beats of half a second. */
@@ -44,11 +47,12 @@ export class Tenure {
   readonly #due: Due;
   readonly #modules: ReadonlyMap<string, Module>;
   readonly #attempts = new Map<string, number>();
-  /** Entries that this worker could not take a moment ago. */
-  readonly #passed = new Set<string>();
+  /** Entries whose sessions this worker woke a moment ago, and nobody has taken yet. */
+  readonly #offered = new Set<string>();
+  readonly #overs = new Map<string, Promise<void>>();
   readonly #stop = new AbortController();
   readonly #timers = new Set<NodeJS.Timeout>();
-  #link!: EngineLink;
+  #link: EngineLink | undefined;
   #alarm: NodeJS.Timeout | undefined;
   #alarmAt = 0;
   #skew = 0;
@@ -58,6 +62,9 @@ export class Tenure {
   #filling = false;
   #fillAgain = false;
   #rested: (() => void) | undefined;
+  #taking: Promise<unknown> = Promise.resolve();
+  #wakeFails = false;
+  #isMovedTo = true;
 
   private constructor(store: Store, options: Checked, metrics: Metrics, join: (beat: () => void) => Member) {
     this.#store = store;
@@ -81,11 +88,18 @@ export class Tenure {
     const { engine, concurrency, queues, offers, modules } = options;
     const versions = Object.fromEntries(Object.values(modules).map((one) => [one.name, digestOfModule(one)]));
     const card = { engine: engine.name, concurrency, modules: versions, offers, ...(queues && { queues }) };
-    const member = await Member.join(store, card, () => beat());
+    let left = async (_: string): Promise<void> => {};
+    const member = await Member.join(
+      store,
+      card,
+      () => beat(),
+      (id) => left(id),
+    );
     const tenure = new Tenure(store, options, metrics, (given) => {
       beat = given;
       return member;
     });
+    left = async (id) => tenure.#link?.left?.(id);
     try {
       await tenure.#open();
     } catch (error) {
@@ -102,12 +116,23 @@ export class Tenure {
   async #open(): Promise<void> {
     await this.#setClock();
     const store = this.#store;
-    this.#link = await this.#options.engine.connect({
+    const { engine, concurrency } = this.#options;
+    const host: EngineHost = {
+      pool: poolOf(store, [...this.#modules.keys()], this.#options),
       worker: this.id,
-      modules: [...this.#modules.keys()],
-      fill: () => void this.#fill(),
-      take: (wake) => this.#takeWoken(wake),
-    });
+      concurrency,
+      take: (wake) => this.#inTurn(() => this.#takeNow(wake)),
+      rested: async ({ session }) => this.#overs.get(session),
+    };
+    try {
+      this.#link = await engine.connect(host);
+    } catch (error) {
+      throw new RefusedError(
+        "start a worker",
+        `the engine ${engine.name} does not answer: ${thrownMessage(error)}`,
+        "start its server, or leave `engine` out: the store wakes sessions by itself",
+      );
+    }
     // From before the first look on: what comes while it looks is heard.
     const watch = store.watch({ signal: this.#stop.signal });
     this.#follow(watch).catch((error: unknown) => this.#failed(error));
@@ -119,12 +144,17 @@ export class Tenure {
     await this.member.watchOver(true);
     for (const { name } of await this.#store.names({ under: "answer/" })) await this.#answered(name);
     await this.#promote();
-    await this.#wakeAll();
+    this.#isMovedTo = true;
+    await this.#fill();
   }
 
   async #follow(watch: AsyncIterable<NameMove>): Promise<void> {
     try {
-      for await (const { name, id } of watch) if (id !== null) this.#hear(name, id);
+      for await (const { name, id } of watch) {
+        if (id !== null) this.#hear(name, id);
+        // Somebody took it.
+        else if (this.#offered.delete(name)) void this.#fill();
+      }
     } catch (error) {
       // Too far behind: it looks at everything, and follows from now on.
       if (!(error instanceof StoreError && error.code === "store-token-old")) throw error;
@@ -142,8 +172,10 @@ export class Tenure {
     } else if (name.startsWith(LATER)) this.#arm(timeOfEntry(name));
     else if (name.startsWith(PAUSED)) this.#jobOf(name.slice(PAUSED.length))?.leave();
     else if (name.startsWith(MOVE)) this.#jobOf(name.slice(MOVE.length))?.leave();
-    else if (name.startsWith(this.#mine)) void this.#fill();
-    else if (name.startsWith(CANCEL)) this.#jobOf(name.slice(CANCEL.length))?.cancel("it was cancelled");
+    else if (name.startsWith(this.#mine)) {
+      this.#isMovedTo = true;
+      void this.#fill();
+    } else if (name.startsWith(CANCEL)) this.#jobOf(name.slice(CANCEL.length))?.cancel("it was cancelled");
     else if (name.startsWith(WORKERS)) void this.member.look().catch((error: unknown) => this.#failed(error));
     else if (name === `${QUEUE}drain/${this.id}`) this.#options.drained();
   }
@@ -154,18 +186,23 @@ export class Tenure {
 
   /** Does something now when this worker is the first for it; later, if it still is to be done then, when others are. */
   #later(key: string, work: () => Promise<void>): void {
+    this.#in(this.member.rank(key) * (this.#options.engine.patience ?? AFTER_MS), () => {
+      work().catch((error: unknown) => this.#failed(error));
+    });
+  }
+
+  #in(milliseconds: number, work: () => void): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      work().catch((error: unknown) => this.#failed(error));
-    }, this.member.rank(key) * AFTER_MS);
+      work();
+    }, milliseconds);
     this.#timers.add(timer);
   }
 
   async #wake(entry: string, id: string): Promise<void> {
     if (!this.#hasRoom || (await this.#store.head(entry)) !== id) return;
     const submission = await submissionAt(this.#store, id);
-    if (submission === undefined || !this.#due.fits(submission)) return;
-    await this.#link.wake(wakeOf(submission));
+    if (submission !== undefined && this.#due.fits(submission)) await this.#fill();
   }
 
   /** Somebody answered a request of a run: it is due, if it waits for that. */
@@ -213,7 +250,12 @@ export class Tenure {
   }
 
   get #hasRoom(): boolean {
-    return !this.#draining && !this.member.lost.aborted && this.running.size < this.#options.concurrency;
+    const busy = this.running.size + this.#offered.size;
+    return this.#isOpen && busy < this.#options.concurrency;
+  }
+
+  get #isOpen(): boolean {
+    return !this.#draining && !this.member.lost.aborted && !this.#stop.signal.aborted;
   }
 
   get #memoryLeft(): number {
@@ -224,7 +266,7 @@ export class Tenure {
     );
   }
 
-  /** Takes what is due, as long as there is room. */
+  /** Wakes what is due, in its order, as long as there is room. */
   async #fill(): Promise<void> {
     this.#fillAgain = true;
     if (this.#filling) return;
@@ -233,12 +275,12 @@ export class Tenure {
       while (this.#fillAgain && this.#hasRoom) {
         this.#fillAgain = false;
         const rank = this.member.isAlone ? undefined : ({ name }: Name) => this.member.rank(name);
-        const entry =
-          (await this.#movedHere()) ?? (await this.#due.next(this.#memoryLeft, rank, this.#passed));
+        await this.#takeMoved();
+        const entry = await this.#due.next(this.#memoryLeft, rank, this.#offered);
         if (entry === undefined) break;
         const submission = await submissionAt(this.#store, entry.id);
         if (submission === undefined) await this.member.file({ [entry.name]: null });
-        else await this.#take(entry.name, submission);
+        else await this.#offer(entry.name, submission);
         this.#fillAgain = true;
       }
     } catch (error) {
@@ -252,42 +294,70 @@ export class Tenure {
     return `${FOR}${this.id}/`;
   }
 
-  /** A session that somebody moved to this worker. */
-  async #movedHere(): Promise<Name | undefined> {
-    const moved = await this.#store.names({ under: this.#mine, limit: 1 + this.#passed.size });
-    return moved.find(({ name }) => !this.#passed.has(name));
+  /** Takes what somebody moved to this worker: no engine chooses among workers there. */
+  async #takeMoved(): Promise<void> {
+    if (!this.#isMovedTo) return;
+    this.#isMovedTo = false;
+    for (const { name, id } of await this.#store.names({ under: this.#mine, limit: PAGE })) {
+      const submission = await submissionAt(this.#store, id);
+      const fits = submission !== undefined && (submission.needs.memory ?? 0) <= this.#memoryLeft;
+      if (submission === undefined) await this.member.file({ [name]: null });
+      else if (!this.#hasRoom || !fits || this.running.has(submission.name)) this.#isMovedTo = true;
+      else await this.#inTurn(() => this.#take(name, submission));
+    }
   }
 
-  async #takeWoken({ run }: Wake): Promise<"rested" | "gone" | "busy" | "refused"> {
+  /** Wakes a session, and leaves its entry alone for a second. */
+  async #offer(entry: string, submission: Submission): Promise<void> {
+    this.#offered.add(entry);
+    this.#in(OFFER_MS, () => this.#offered.delete(entry));
+    const { name: session, module, version, id: run } = submission;
+    try {
+      await this.#link?.wake({ session, module, version, run });
+      this.#wakeFails = false;
+    } catch (error) {
+      // It is woken again as long as it is due: one warning is enough.
+      if (!this.#wakeFails) this.#failed(error);
+      this.#wakeFails = true;
+    }
+  }
+
+  /** One at a time: each of them looks whether there is room. */
+  #inTurn<Result>(take: () => Promise<Result>): Promise<Result> {
+    const taken = this.#taking.then(take);
+    this.#taking = taken.catch(() => {});
+    return taken;
+  }
+
+  /** Engines may tell anything: only the store says what is due. */
+  async #takeNow({ session, module, version, run }: Wake): Promise<Taken> {
+    if (!this.#isOpen || this.running.size >= this.#options.concurrency) return "busy";
     const submission = await submissionAt(this.#store, run);
-    if (submission === undefined || (await this.#store.head(dueEntry(submission))) !== run) return "gone";
+    if (submission === undefined || submission.name !== session) return "gone";
+    if (submission.module !== module || submission.version !== version) return "gone";
+    const entry = dueEntry(submission);
+    if ((await this.#store.head(entry)) !== run || this.running.has(session)) return "gone";
     if (!this.#due.fits(submission)) return "refused";
-    if (!this.#hasRoom || (submission.needs.memory ?? 0) > this.#memoryLeft) return "busy";
-    const job = await this.#take(dueEntry(submission), submission);
-    if (job === undefined) return "gone";
-    await job.over;
-    return "rested";
+    if ((submission.needs.memory ?? 0) > this.#memoryLeft) return "busy";
+    return (await this.#take(entry, submission)) ? "taken" : "gone";
   }
 
   /** Takes a session: its entry is at this worker before anything else happens, so that others find it if this one dies. */
-  async #take(entry: string, submission: Submission): Promise<{ readonly over: Promise<void> } | undefined> {
+  async #take(entry: string, submission: Submission): Promise<boolean> {
     const { name, id, module, version } = submission;
     const key = entryKey(submission);
     const program = this.#modules.get(`${module}@${version}`);
-    if (this.running.has(name) || program === undefined) {
-      this.#pass(entry);
-      return undefined;
-    }
+    if (program === undefined) return false;
     if ((await this.#store.head(PAUSED + key)) !== undefined) {
       await this.member.file({ [entry]: null });
-      return undefined;
+      return false;
     }
     const session = await this.#store.load(id);
     const target = await this.#store.head(MOVE + key);
     const to = target === undefined ? undefined : await cardAt(this.#store, target);
     if (to !== undefined && to.id !== this.id && (await this.#store.head(WORKERS + to.id)) === target) {
       await this.member.file({ [entry]: null, [MOVE + key]: null, [`${FOR}${to.id}/${key}`]: session });
-      return undefined;
+      return false;
     }
     const bench = { store: this.#store, rath: this.#rath, member: this.member, attempts: this.#attempts };
     const job = new Job(bench, submission, program, session);
@@ -302,8 +372,10 @@ export class Tenure {
       this.running.delete(name);
       throw error;
     }
+    this.#offered.delete(entry);
     this.#metrics.taken(Math.max(0, Date.now() + this.#skew - Date.parse(submission.at)));
-    return { over: this.#see(name, job) };
+    this.#overs.set(name, this.#see(name, job));
+    return true;
   }
 
   async #see(name: string, job: Job): Promise<void> {
@@ -313,19 +385,10 @@ export class Tenure {
       this.#failed(error);
     } finally {
       this.running.delete(name);
+      this.#overs.delete(name);
       if (this.running.size === 0) this.#rested?.();
       void this.#fill();
     }
-  }
-
-  /** An entry that is not taken now: the next one is, and this one is looked at again in a second. */
-  #pass(entry: string): void {
-    this.#passed.add(entry);
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#passed.delete(entry);
-    }, SKEW_MS);
-    this.#timers.add(timer);
   }
 
   #beat(): void {
@@ -335,7 +398,8 @@ export class Tenure {
       await this.member.watchOver(all);
       if (all) await this.#setClock();
       await this.#promote();
-      await this.#wakeAll();
+      // A wake may have been lost.
+      await this.#fill();
     };
     if (!this.#beating) {
       this.#beating = true;
@@ -344,15 +408,6 @@ export class Tenure {
         .finally(() => {
           this.#beating = false;
         });
-    }
-  }
-
-  /** A wake may have been lost. */
-  async #wakeAll(): Promise<void> {
-    if (!this.#hasRoom) return;
-    for (const { id } of await this.#due.some(this.#options.engine.name === "local" ? 1 : PAGE)) {
-      const submission = await submissionAt(this.#store, id);
-      if (submission !== undefined) await this.#link.wake(wakeOf(submission));
     }
   }
 
@@ -390,7 +445,7 @@ export class Tenure {
     await this.#rest(SKEW_MS);
     this.#end();
     await this.member.leave();
-    await this.#link.close();
+    await this.#link?.close();
   }
 
   /** Others have taken over: what runs here stops as in a crash. */
@@ -412,6 +467,8 @@ function versionsOf(modules: { readonly [name: string]: Module }): ReadonlyMap<s
   return new Map(Object.values(modules).map((one) => [`${one.name}@${digestOfModule(one)}`, one]));
 }
 
-function wakeOf({ name, module, version, id }: Submission): Wake {
-  return { session: name, module, version, run: id };
+function poolOf(store: Store, modules: readonly string[], { queues, offers }: Checked): string {
+  const { identity = store.url } = store;
+  const parts = [identity, [...modules].sort(), [...(queues ?? [])].sort(), offers];
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 16);
 }

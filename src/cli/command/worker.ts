@@ -1,5 +1,6 @@
 import { worker } from "../../cluster/index.js";
-import { countOption, type Input, textsOption } from "../entry.js";
+import { loadEngine } from "../engine.js";
+import { countOption, type Input, textOption, textsOption } from "../entry.js";
 import { untilInterrupted } from "../interrupt.js";
 import { loadModules } from "../modules.js";
 import type { Shell } from "../shell.js";
@@ -14,6 +15,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
   const concurrency = countOption(input, "concurrency", 1);
   const memory = countOption(input, "memory", 1);
   const port = countOption(input, "port", 0);
+  const engine = await loadEngine(textOption(input, "engine") ?? "local");
   const running = await worker({
     store: await shell.store(),
     modules,
@@ -22,6 +24,7 @@ export async function run(shell: Shell, input: Input): Promise<number> {
     ...(queues.length > 0 && { queues }),
     ...(concurrency !== undefined && { concurrency }),
     ...(port !== undefined && { port }),
+    ...(engine && { engine }),
     offers: { labels, ...(memory !== undefined && { memory }) },
   });
   const { id, url } = running;

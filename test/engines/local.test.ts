@@ -1,0 +1,3 @@
+import { conformanceOf } from "./testkit.js";
+
+conformanceOf("local", async () => ({}));
