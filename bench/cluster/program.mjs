@@ -11,6 +11,11 @@ export const quick = workflow("quick", {}, async (session) => {
   return at;
 });
 
+/** The same with one step: the rest is what a session costs whatever it does. */
+export const once = workflow("once", {}, (session) =>
+  step("s", () => 1, { effect: "idempotent" }).forward(session),
+);
+
 /** Says in the record that it has begun, and takes its time. */
 export const slow = workflow("slow", {}, async (session) => {
   const begun = await step("begin", () => 1, { effect: "pure" }).forward(session);
