@@ -9,6 +9,7 @@ import type { Needs } from "../runtime/submit/index.js";
 import type { Store } from "../store/index.js";
 import { isObject, isText, optionNames, showValue } from "../util/index.js";
 import { type Engine, local } from "./engine.js";
+import type { Meter } from "./metrics.js";
 
 export type WorkerOptions = {
   /** The store that the workers share, or its URL. Default: that of the command `rath`. */
@@ -29,6 +30,8 @@ export type WorkerOptions = {
   readonly options?: Omit<RathOptions, "store" | "sandboxes">;
   /** A port of this machine for `/health` and `/metrics`; 0 for any that is free. Default: none. */
   readonly port?: number;
+  /** A meter of OpenTelemetry that observes the counts of this worker: `metrics.getMeter("openrath")`. Default: none. */
+  readonly meter?: Meter;
   /** Milliseconds that `drain` waits for what runs. Default: 30,000. */
   readonly grace?: number;
 };
@@ -45,7 +48,7 @@ export type Checked = Required<
   };
 
 const OPTIONS = optionNames<WorkerOptions>()(
-  "store modules concurrency queues sandboxes offers engine options port grace",
+  "store modules concurrency queues sandboxes offers engine options port meter grace",
 );
 
 export function checked(given: WorkerOptions, drained: () => void): Checked {
@@ -60,7 +63,7 @@ export function checked(given: WorkerOptions, drained: () => void): Checked {
     engine = local,
     options = {},
   } = given;
-  const { port = 0, grace = 30_000 } = given;
+  const { port = 0, meter, grace = 30_000 } = given;
   const refuse = (reason: string, hint: string): never => {
     throw new RefusedError(use, reason, hint);
   };
@@ -78,6 +81,11 @@ export function checked(given: WorkerOptions, drained: () => void): Checked {
     refuse(`\`port\` is ${showValue(port)}`, "give a port, or 0 for any that is free");
   if (!(Number.isFinite(grace) && grace >= 0))
     refuse(`\`grace\` is ${showValue(grace)}`, "give milliseconds: grace: 30_000");
+  if (meter !== undefined && typeof meter?.createObservableGauge !== "function")
+    refuse(
+      `\`meter\` is ${showValue(meter)}`,
+      'give a meter of @opentelemetry/api: metrics.getMeter("openrath")',
+    );
   if (typeof engine?.connect !== "function")
     refuse(`\`engine\` is ${showValue(engine)}`, "leave it out, or give an engine: engine: restate()");
   // A runtime has one kind on any machine.

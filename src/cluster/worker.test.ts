@@ -1,3 +1,9 @@
+import {
+  AggregationTemporality,
+  InMemoryMetricExporter,
+  MeterProvider,
+  PeriodicExportingMetricReader,
+} from "@opentelemetry/sdk-metrics";
 import { expect, it } from "vitest";
 import { openRath, type Rath, statusOf } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
@@ -180,12 +186,26 @@ it("[CL10] a paused session goes no further; a cancelled one ends as cancelled",
 
 it("[CL11] health and metrics", LONG, async () => {
   const { store, rath } = await place();
+  const reader = new PeriodicExportingMetricReader({
+    exporter: new InMemoryMetricExporter(AggregationTemporality.DELTA),
+    exportIntervalMillis: 3_600_000,
+  });
+  const provider = new MeterProvider({ readers: [reader] });
+  atEnd(() => provider.shutdown());
+  const observed = async () => {
+    const { resourceMetrics } = await reader.collect();
+    return resourceMetrics.scopeMetrics.flatMap(({ metrics }) =>
+      metrics.flatMap(({ descriptor, dataPoints }) =>
+        dataPoints.map(({ value, attributes }) => [descriptor.name, attributes, value]),
+      ),
+    );
+  };
   const {
     url = "",
     id,
     drain: leave,
   } = await (async () => {
-    const one = await work(store, [greet], { port: 0 });
+    const one = await work(store, [greet], { port: 0, meter: provider.getMeter("openrath") });
     return { url: one.url, id: one.id, drain: () => one.drain() };
   })();
   await rath.submit(greet, rath.start("a"), { name: "a" });
@@ -198,7 +218,9 @@ it("[CL11] health and metrics", LONG, async () => {
     ),
   );
   expect((await fetch(`${url}/else`)).status).toBe(404);
+  expect(await observed()).toContainEqual(["rath.worker.rested", { worker: id, how: "ended" }, 1]);
   await leave();
+  expect(await observed()).toEqual([]);
   await expect(fetch(`${url}/health`)).rejects.toThrow();
 });
 
@@ -370,6 +392,7 @@ it("[CL14] options that cannot be meant are refused", async () => {
     { modules: { greet }, port: 70_000 },
     { modules: { greet }, grace: -1 },
     { modules: { greet }, engine: {} },
+    { modules: { greet }, meter: {} },
     { modules: { greet }, concurency: 2 },
   ];
   for (const options of wrong)

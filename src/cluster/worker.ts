@@ -3,7 +3,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { warnOf } from "../session/index.js";
 import { FencedError, openStore, type Store } from "../store/index.js";
-import { Metrics } from "./metrics.js";
+import { type Meter, Metrics } from "./metrics.js";
 import { type Checked, checked, type WorkerOptions } from "./options.js";
 import { Tenure } from "./tenure.js";
 
@@ -39,7 +39,7 @@ export async function worker(given: WorkerOptions): Promise<Worker> {
   const store = typeof given.store === "object" ? given.store : await openStore(given.store);
   const owned = typeof given.store === "object" ? undefined : store;
   try {
-    await running.start(store, options, given.port);
+    await running.start(store, options, given.port, given.meter);
   } catch (error) {
     await owned?.close();
     throw error;
@@ -77,10 +77,19 @@ class RunningWorker implements Worker {
     return address ? `http://127.0.0.1:${address.port}` : undefined;
   }
 
-  async start(store: Store, options: Checked, port: number | undefined): Promise<void> {
+  async start(
+    store: Store,
+    options: Checked,
+    port: number | undefined,
+    meter: Meter | undefined,
+  ): Promise<void> {
     this.#store = store;
     this.#options = options;
     await this.#begin();
+    if (meter !== undefined) {
+      const unobserved = this.#metrics.observedBy(meter, () => this.#state);
+      void this.over.then(unobserved);
+    }
     if (port === undefined) return;
     this.#server = createServer((request, response) => {
       const [status, type, body] = this.#answer(request.url ?? "");
@@ -118,18 +127,17 @@ class RunningWorker implements Worker {
     }
   }
 
+  get #state(): { readonly worker: string; readonly running: number; readonly room: number } {
+    return { worker: this.id, running: this.#tenure.running.size, room: this.#options.concurrency };
+  }
+
   #answer(url: string): readonly [status: number, type: string, body: string] {
-    const { running, member } = this.#tenure;
-    const { concurrency } = this.#options;
-    if (url === "/metrics")
-      return [
-        200,
-        "text/plain; version=0.0.4",
-        this.#metrics.text(this.id, { running: running.size, room: concurrency }),
-      ];
+    const { member } = this.#tenure;
+    const { worker, running, room } = this.#state;
+    if (url === "/metrics") return [200, "text/plain; version=0.0.4", this.#metrics.text(this.#state)];
     if (url !== "/health") return [404, "text/plain", "see /health and /metrics\n"];
     const state = this.#draining !== undefined ? "draining" : member.lost.aborted ? "lost" : "ready";
-    const health = { state, worker: this.id, running: running.size, concurrency };
+    const health = { state, worker, running, concurrency: room };
     return [state === "ready" ? 200 : 503, "application/json", `${JSON.stringify(health)}\n`];
   }
 
