@@ -111,7 +111,13 @@ export class Shell {
   async find(reference: string): Promise<Found> {
     if (reference === "")
       throw new UsageError("The name of a session cannot be empty.", "list the sessions: rath list");
-    const { findSession } = await import("../store/index.js");
+    const { findSession, NotFoundError } = await import("../store/index.js");
+    if (!this.hasStore)
+      throw new NotFoundError(
+        `a session ${JSON.stringify(reference)}`,
+        "go to the folder of the program, or name its store: rath list --store sqlite:FILE",
+        `: there is no store at ${plain(this.url)}`,
+      );
     const store = await this.store();
     // A name that begins with a dash is typed as a file that does: ./-name.
     const isDashed = reference.startsWith("./-") && (await store.head(reference)) === undefined;

@@ -40,8 +40,8 @@ export class FencedError extends RathError {
 
 /** No such name or id. */
 export class NotFoundError extends RathError {
-  constructor(what: string, hint: string) {
-    super("not-found", `Cannot find ${what} in this store.`, { hint, data: { what } });
+  constructor(what: string, hint: string, why = " in this store") {
+    super("not-found", `Cannot find ${what}${why}.`, { hint, data: { what } });
   }
 }
 

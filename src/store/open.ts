@@ -32,7 +32,9 @@ export async function openStore(url?: string): Promise<Store> {
   throw new StoreError(
     "url",
     `Cannot open a store at ${showValue(url)}.`,
-    'use "memory:", "sqlite:./rath.db" or "postgres://USER@HOST/DATABASE"',
+    typeof url === "string" && scheme === undefined && url !== ""
+      ? `a file needs its scheme: ${JSON.stringify(`sqlite:${url}`)}`
+      : 'use "memory:", "sqlite:./rath.db" or "postgres://USER@HOST/DATABASE"',
   );
 }
 

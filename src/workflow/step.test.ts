@@ -276,7 +276,7 @@ describe("steps", () => {
         if (paid === 1) await new Promise(() => {});
         return "paid";
       },
-      { effect: "write", reconcile: async () => finding },
+      { effect: "write", reconcile: () => finding },
     );
     const first = openRath({ store });
     const lost = first.run(pay, first.start("go"), { name: "pay" }).catch((error: unknown) => error);

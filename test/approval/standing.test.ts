@@ -174,6 +174,9 @@ describe("a standing approval", () => {
   it("[SA3] is revoked at any time: later calls ask again, earlier ones stay, and both are on the record", async () => {
     const { rath, module, shop, id } = await opened("tool");
     const used = await say(rath, module, "pay eve 7");
+    await expect(rath.revoke("chat", { by: "user:ada" })).rejects.toMatchObject({
+      hint: expect.stringContaining("rath.approvals(name)"),
+    });
     const revocation = await rath.revoke("chat", {
       by: "user:ada",
       approval: id.slice(0, 12),

@@ -230,7 +230,13 @@ describe("the command line", () => {
     const home = join(empty, "home");
     const here = commandIn(empty);
     expect(await here("list", "--json")).toMatchObject({ code: 0, stdout: "[]\n" });
-    expect(await here("show", "answer")).toMatchObject({ code: 1 });
+    const place = `there is no store at sqlite:${join(home, "rath.db")}`;
+    expect((await here("list")).stdout).toContain(place.slice(1));
+    for (const command of ["show", "log", "replay"]) {
+      const { code, stderr } = await here(command, "answer");
+      expect([code, stderr]).toEqual([1, expect.stringContaining(place)]);
+      expect(stderr).toContain("rath list --store sqlite:FILE");
+    }
     const missing = await here("verify");
     expect(missing).toMatchObject({ code: 3 });
     expect(missing.stdout).toContain(`sqlite:${join(home, "rath.db")}`);

@@ -32,7 +32,7 @@ export async function indexTrace(shell: Shell, input: Input, name: string): Prom
     shell.say(shell.yellow(`  warning: ${plain(where)}: ${plain(why)}`));
   if (skipped > MOST) shell.say(shell.dim(`  … ${skipped - MOST} more cannot be read`));
   shell.say(`  ${shell.id(indexed.head)} ${shell.bold(plain(indexed.name))}`);
-  shell.hint(`rath log ${argument(indexed.name)}`, `rath why ${argument(indexed.name)}`);
+  shell.hint(`rath log ${argument(indexed.name)}`, `rath why ${argument(indexed.name)} --step 1`);
   return 0;
 }
 

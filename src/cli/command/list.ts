@@ -69,9 +69,12 @@ export async function run(shell: Shell, input: Input): Promise<void> {
   shell.clear();
   shell.tell(rows);
   if (rows.length === 0) {
+    const elsewhere = shell.isNamed
+      ? ""
+      : "\nA program has its own beside its package.json; --store sqlite:FILE names it.";
     shell.say(
-      !shell.hasStore && textOption(input, "under") === undefined && shell.isNamed
-        ? `There is no store at ${plain(shell.url)}.`
+      !shell.hasStore && textOption(input, "under") === undefined
+        ? `There is no store at ${plain(shell.url)}.${elsewhere}`
         : names.length === 0 && under === undefined
           ? "There is no session here yet."
           : "There is no such session.",

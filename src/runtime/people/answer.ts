@@ -160,7 +160,7 @@ export async function revokeAnswer(
   const gone = () =>
     refused(
       `${String(by)} has no unused approval in ${JSON.stringify(nameOrId)}`,
-      "see the waiting requests: await rath.pending(name)",
+      "see the waiting requests: await rath.pending(name), and the standing approvals: await rath.approvals(name)",
     );
   if (recorded === undefined || recorded.over) throw gone();
   const lease = await store.lease(nameOf(recorded)).catch((error: unknown) => {

@@ -10,9 +10,9 @@ import { RunStream } from "./stream.js";
 export type Streams = {
   /** As `rath.run`: the events of the run, with the session at its end as `result`. */
   (module: Module, session: Session, settings?: RunSettings): RunStream;
-  /** As `rath.resume`. */
+  /** As `rath.resume`: the events from where the run goes on. */
   resume(nameOrId: string, module: Module, settings?: Pick<RunSettings, "signal">): RunStream;
-  /** As `rath.replay`. */
+  /** As `rath.replay`: the events of what is new, as in a what-if. `rath.steps` tells what is recorded. */
   replay(nameOrId: string, module: Module, settings?: ReplaySettings): RunStream;
   /** As `rath.turn`. */
   turn(module: Module, name: string, text?: Content, settings?: TurnSettings): RunStream;

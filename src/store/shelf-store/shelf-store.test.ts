@@ -103,6 +103,9 @@ describe("ShelfStore", () => {
     const store = await openStore("memory:");
     for (const url of [null, 5, 5n, Symbol("url"), {}, new URL("file:///nowhere")])
       await expect(openStore(url as string)).rejects.toMatchObject({ code: "store-url" });
+    await expect(openStore("./rath.db")).rejects.toMatchObject({
+      hint: expect.stringContaining('"sqlite:./rath.db"'),
+    });
     for (const source of [undefined, null, 5, {}])
       await expect(recover(source as string, store)).rejects.toMatchObject({ code: "store-failed" });
     await expect(recover([], undefined as never)).rejects.toMatchObject({ code: "store-failed" });
