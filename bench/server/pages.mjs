@@ -26,6 +26,7 @@ async function ask(address) {
 const long = "/api/sessions/long";
 const newest = (await ask(`${long}/facts?type=model-reply&reverse=true&limit=1`)).body().items[0].id;
 const old = (await ask(`${long}/facts?type=model-reply&limit=1`)).body().items[0].id;
+const remembered = (await ask("/api/sessions/memory%2Fnotes/facts?type=memory-write&limit=1")).body().items[0].id;
 /** @type {{ [kind: string]: string }} */
 const pages = {
   sessions: "/api/sessions?limit=1000",
@@ -64,6 +65,10 @@ const pages = {
   pending: "/api/pending",
   origins: "/api/origins/long?limit=1000",
   memory: "/api/memory",
+  memories: "/api/memory/notes",
+  memory_why: `/api/memory/notes/${remembered}/why`,
+  influence: `/api/memory/notes/${remembered}/influence`,
+  if_false: `/api/ask/ifFalse?memory=${remembered}`,
   conflicts: `${long}/conflicts?theirs=long/aside`,
   back: "/api/sessions/long~5000/facts?limit=1",
   at_branch: "/api/sessions/long@main/facts?limit=1",

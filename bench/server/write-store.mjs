@@ -3,6 +3,7 @@
 // sessions, and the catalogue of all of them.
 import { Session } from "openrath";
 import { catalogue } from "openrath/evidence";
+import { memory } from "openrath/memory";
 import { openStore } from "openrath/store";
 import { words } from "../measure.mjs";
 
@@ -31,11 +32,29 @@ for (let number = 0; number < Number(sessions); number += 1000) {
   );
 }
 await store.save(session.fork("aside").say("Once more."), { name: "long/aside" });
+await remember();
 const start = performance.now();
 await catalogue(store).sync();
 const catalogue_build_ms = performance.now() - start;
 await store.close();
 process.send?.({ catalogue_build_ms });
+
+/** Fifty memories, and a session that read one of them. */
+async function remember() {
+  const told = Session.start("Blue it is.", { by: "user:ada" });
+  await store.save(told, { name: "told" });
+  const space = memory({ name: "notes", scope: "user:ada" }).open(store);
+  /** @type {string[]} */
+  const ids = [];
+  for (let number = 0; number < 50; number++) {
+    const text = `note ${number}: blue`;
+    const written = await space.write({ text, source: "human-correction", by: "user:ada", because: [told.id] });
+    ids.push(written.memory);
+  }
+  const hits = [{ memory: /** @type {string} */ (ids[0]), score: 1 }];
+  const read = Session.start("Which?").append({ type: "memory-read", space: "notes", query: "blue", hits });
+  await store.save(read.say("Blue.", { role: "assistant" }), { name: "read" });
+}
 
 /** @param {Session} session @param {number} number */
 function said(session, number) {

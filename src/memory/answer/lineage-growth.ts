@@ -41,8 +41,7 @@ export class LineageGrowth {
   readonly #again: boolean;
   /** Whether facts were cited before: then each new one may be what somebody waits for. */
   readonly #cited: boolean;
-  #since = performance.now();
-  #steps = 0;
+  readonly #breathe = breather();
   readonly #met = new Map<FactId, Standing>();
   readonly #amounts = new Map<number, Map<string, number>>();
   /** Facts that were cited by what came in. */
@@ -83,13 +82,6 @@ export class LineageGrowth {
       else if (!this.#seen.has(cited)) elsewhere.push(cited);
     }
     return elsewhere;
-  }
-
-  /** Lets other work of this process go on, now and then. Reading the clock costs as much as some of the work. */
-  async #breathe(): Promise<void> {
-    if (++this.#steps % 64 !== 0 || performance.now() - this.#since <= SLICE_MS) return;
-    await turn();
-    this.#since = performance.now();
   }
 
   async #take(id: FactId, line: string): Promise<Standing> {
@@ -269,6 +261,16 @@ export class LineageGrowth {
     }
     return parent;
   }
+}
+
+/** Lets other work of this process go on, now and then. Reading the clock costs as much as some of the work. */
+export function breather(): () => Promise<void> {
+  let [steps, since] = [0, performance.now()];
+  return async () => {
+    if (++steps % 64 !== 0 || performance.now() - since <= SLICE_MS) return;
+    await turn();
+    since = performance.now();
+  };
 }
 
 /** The first fact of the space that a fact stands in: forks of a space have it in common. */

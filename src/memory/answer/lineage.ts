@@ -6,7 +6,10 @@ import { derivedOf, type Progress } from "../derived.js";
 import { isBusy, patiently, SUFFIXES } from "../derived-file.js";
 import { derivedFolderOf, storeNameOf } from "../name.js";
 import { LineageFile } from "./lineage-file.js";
-import { LineageGrowth, rootOf } from "./lineage-growth.js";
+import { breather, LineageGrowth, rootOf } from "./lineage-growth.js";
+
+/** Called with how many more names and facts were taken in. */
+type Tell = (more: number) => void;
 
 const ATTEMPTS = 3;
 /** In a store with more known names, the past of each is not excluded when new facts are read. */
@@ -131,9 +134,9 @@ async function isStale(file: LineageFile, store: Store): Promise<boolean> {
 }
 
 /** Adds what is new. False when a name no longer leads to something that the index covers. */
-async function grow(file: LineageFile, store: Store, tell: (more: number) => void): Promise<boolean> {
+async function grow(file: LineageFile, store: Store, tell: Tell): Promise<boolean> {
   const end = newestToken(store);
-  const { fresh, left, spaces } = await moveNames(file, store, end);
+  const { fresh, left, spaces } = await moveNames(file, store, tell, end);
   const gone = new Set(left);
   for (const id of gone) if (!(await store.has(id))) return false;
   const heads = headsIn(file);
@@ -149,7 +152,11 @@ async function grow(file: LineageFile, store: Store, tell: (more: number) => voi
   if (gone.size > 0) return false;
   let cited = await growth.finish();
   for (const id of left) file.run("DELETE FROM head WHERE id = ?", id);
-  for (const id of fresh) cover(file, id, false);
+  const breathe = breather();
+  for (const id of fresh) {
+    await breathe();
+    cover(file, id, false);
+  }
   while (cited.length > 0) cited = await addCited(file, store, cited, tell);
   for (const id of spaces)
     file.run("UPDATE head SET root = ? WHERE id = ?", (await rootOf(file, store, id)) ?? null, id);
@@ -158,7 +165,8 @@ async function grow(file: LineageFile, store: Store, tell: (more: number) => voi
 }
 
 /** Brings the names to where they stand. Gives the heads that came, those that no name has any longer, and those of spaces. */
-async function moveNames(file: LineageFile, store: Store, end: string) {
+async function moveNames(file: LineageFile, store: Store, tell: Tell, end: string) {
+  const breathe = breather();
   const moved = file.token === "" ? undefined : await namesMoved(store, file.token, end);
   const standing = new Map<string, FactId | undefined>();
   if (moved !== undefined) for (const name of moved) standing.set(name, await store.head(name));
@@ -168,28 +176,29 @@ async function moveNames(file: LineageFile, store: Store, end: string) {
   }
   const [left, came, spaces] = [new Set<FactId>(), new Set<FactId>(), new Set<FactId>()];
   for (const [name, id] of standing) {
+    await breathe();
     const before = file.get("SELECT id FROM name WHERE name = ?", name)?.id as FactId | undefined;
     if (before === id) continue;
     if (before !== undefined) left.add(before);
     if (id === undefined) file.run("DELETE FROM name WHERE name = ?", name);
     else {
       file.run("INSERT OR REPLACE INTO name VALUES (?, ?)", name, id);
+      tell(1);
       came.add(id);
       if (isSpace(name)) spaces.add(id);
     }
   }
   const isNamed = (id: FactId): boolean =>
     file.get("SELECT 1 FROM name WHERE id = ? LIMIT 1", id) !== undefined;
-  const isCovered = (id: FactId): boolean => file.get("SELECT 1 FROM head WHERE id = ?", id) !== undefined;
-  for (const id of came) if (isCovered(id)) file.run("UPDATE head SET cited = 0 WHERE id = ?", id);
-  return {
-    left: [...left].filter((id) => !isNamed(id)),
-    // Memory spaces first: their citations are then known when the cited facts come.
-    fresh: [...came]
-      .filter((id) => isNamed(id) && !isCovered(id))
-      .sort((one, other) => Number(spaces.has(other)) - Number(spaces.has(one))),
-    spaces,
-  };
+  const fresh: FactId[] = [];
+  // Memory spaces first: their citations are then known when the cited facts come.
+  for (const id of new Set([...spaces, ...came])) {
+    await breathe();
+    if (file.get("SELECT 1 FROM head WHERE id = ?", id) !== undefined)
+      file.run("UPDATE head SET cited = 0 WHERE id = ?", id);
+    else if (isNamed(id)) fresh.push(id);
+  }
+  return { left: [...left].filter((id) => !isNamed(id)), fresh, spaces };
 }
 
 /** Heads that the index covers, as far as their pasts are passed over. */
@@ -207,7 +216,7 @@ async function addCited(
   file: LineageFile,
   store: Store,
   cited: readonly FactId[],
-  tell: (more: number) => void,
+  tell: Tell,
 ): Promise<readonly FactId[]> {
   const present = new Set<FactId>();
   for (const id of cited)

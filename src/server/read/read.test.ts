@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { memory } from "../../memory/index.js";
 import { Session } from "../../session/index.js";
 import type { Store } from "../../store/index.js";
 import { client } from "../contract/client.js";
@@ -280,6 +281,21 @@ it("[SR6] a page whose index has much to take in is answered at once, and the cl
   const ada = client(url, { token: secret });
   expect((await ada.summary({ name: "long" })).rows.fact).toBe(12_000);
   expect(await ada.session({ name: "long" })).toMatchObject({ facts: 12_000 });
+  // The index of what memories reached is of the whole store.
+  const space = memory({ name: "house", scope: "user:ada" }).open(store);
+  const { memory: id } = await space.write({
+    text: "It is red.",
+    source: "human-correction",
+    by: "user:ada",
+    because: [long.id],
+  });
+  const [first, second] = await Promise.all(
+    ["why", "influence"].map((about) => fetch(`${url}/api/memory/house/${id}/${about}`, { headers })),
+  );
+  expect([first?.status, second?.status]).toEqual([503, 503]);
+  expect(await ada.influence({ space: "house", id })).toMatchObject({ memory: id, totals: { facts: 0 } });
+  expect((await ada.memories({ space: "house" })).items).toMatchObject([{ id, told: 0 }]);
+  expect((await ada.ask({ name: "long", question: "ifFalse", memory: id })).answer).toContain("nobody");
 });
 
 it("[SR7] an answer about many facts comes in pages that together tell all of them", async () => {
