@@ -30,7 +30,7 @@ try {
 
 /** @param {string} link @param {string} origin */
 async function visit(link, origin) {
-  const page = await browser.newPage({ viewport: { width: 1180, height: 720 }, reducedMotion: "reduce" });
+  const page = await browser.newPage({ viewport: { width: 1320, height: 760 }, reducedMotion: "reduce" });
   const sees = (/** @type {string | RegExp} */ words) =>
     page.getByText(words).filter({ visible: true }).first().waitFor();
   const take = async (/** @type {string} */ name) => {
@@ -65,7 +65,7 @@ async function visit(link, origin) {
   await take("compare");
 }
 
-/** The picture as WebP: the package carries it. @param {Buffer} png */
+/** The picture as WebP: the repository carries it, the package does not. @param {Buffer} png */
 async function smaller(png) {
   const page = await browser.newPage();
   const address = await page.evaluate(
@@ -73,9 +73,9 @@ async function smaller(png) {
       const image = new Image();
       image.onload = () => {
         const canvas = document.createElement("canvas");
-        [canvas.width, canvas.height] = [image.width * 0.85, image.height * 0.85];
+        [canvas.width, canvas.height] = [image.width, image.height];
         canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-        done(canvas.toDataURL("image/webp", 0.3));
+        done(canvas.toDataURL("image/webp", 0.6));
       };
       image.src = "data:image/png;base64,${png.toString("base64")}";
     })`,

@@ -4,7 +4,7 @@ import { readBundle } from "../evidence/bundle/index.js";
 import { openRath } from "../runtime/index.js";
 import { server } from "../server/index.js";
 import type { Principal } from "../session/index.js";
-import { openStore } from "../store/index.js";
+import { openStore, type Store } from "../store/index.js";
 import { StudioError } from "./studio-page.js";
 
 /** A page of files: nothing runs but its own scripts, and nothing is loaded from anywhere. */
@@ -36,8 +36,10 @@ export async function writeCopy(
   try {
     const { heads } = await store.import(lines);
     const name = nameOf(bundle.about) ?? basename(file).replace(/\.[a-z]+$/i, "");
-    for (const [place, id] of heads.entries())
-      await store.point(place === 0 ? name : `${name}/${place + 1}`, id, { expect: null });
+    for (const [place, id] of heads.entries()) {
+      const known = place === 0 ? name : await spaceOf(store, id);
+      await store.point(known ?? `${name}/${place + 1}`, id, { expect: null });
+    }
     const rate = { burst: 1e9, perSecond: 1e9 };
     const handler = server(rath, { auth: { single: person }, limits: { requests: rate } });
     const reader = new Reader(async (path, query) => {
@@ -53,6 +55,12 @@ export async function writeCopy(
     await rath.close();
     await store.close();
   }
+}
+
+/** The name of a session that is a memory space: without it, its memories would be nobody's. */
+async function spaceOf(store: Store, id: string): Promise<string | undefined> {
+  const [, second] = (await store.load(id)).history();
+  return second?.fact.type === "memory-space" ? `memory/${second.fact.space}` : undefined;
 }
 
 function nameOf(about: unknown): string | undefined {
@@ -71,9 +79,9 @@ class Reader {
 
   async session(name: string): Promise<void> {
     const base = `/api/sessions/${encodeURIComponent(name)}`;
-    for (const path of ["/api/me", "/api/pending", "/api/memory", base, `${base}/series`])
-      await this.one(path);
+    for (const path of ["/api/me", "/api/pending", base, `${base}/series`]) await this.one(path);
     await this.all("/api/sessions");
+    await this.#memory();
     const summary = await this.one(`${base}/graph/summary`);
     for (const [level, rows] of Object.entries((summary?.rows ?? {}) as { [level: string]: number }))
       for (let page = 0; page < Math.max(1, Math.ceil(rows / 256)); page++)
@@ -93,6 +101,14 @@ class Reader {
     for (const { section } of (first?.sections ?? []) as readonly Row[])
       await this.one(`${base}/dossier/${encodeURIComponent(String(section))}`);
     await this.#files(base);
+  }
+
+  async #memory(): Promise<void> {
+    for (const { space } of await this.all("/api/memory")) {
+      const base = `/api/memory/${encodeURIComponent(String(space))}`;
+      for (const { id } of await this.all(base))
+        for (const about of ["why", "influence"]) await this.one(`${base}/${id}/${about}`);
+    }
   }
 
   async #files(base: string): Promise<void> {

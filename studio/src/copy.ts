@@ -1,5 +1,5 @@
 import type { Query } from "./client";
-import type { Compare, FactRow, GraphPage, Page, SessionRow } from "./types";
+import type { Compare, FactRow, GraphPage, MemoryRow, Page, SessionRow } from "./types";
 
 /** A page that `rath studio --bundle` wrote: whole answers by address, in scripts, because a file may not fetch. */
 export type Copy = {
@@ -25,6 +25,8 @@ export function answerFor({ answers }: Copy, path: string, query: Query): unknow
   if (path === "/api/search") return found(answers, String(q ?? ""));
   const answer = answers[heldAt(path, rest)];
   if (path === "/api/sessions" && answer !== undefined) return filtered(answer as Page<SessionRow>, query);
+  if (path.startsWith("/api/memory/") && q !== undefined)
+    return withWords(answer as Page<MemoryRow>, String(q));
   if (path !== "/api/compare" || answer === undefined) return answer;
   const all = answer as Compare;
   const rows = all.rows.filter(
@@ -49,6 +51,15 @@ function filtered({ items }: Page<SessionRow>, { q, state }: Query): Page<Sessio
     ),
     next: null,
   };
+}
+
+function withWords(page: Page<MemoryRow> | undefined, words: string): Page<MemoryRow> | undefined {
+  return (
+    page && {
+      ...page,
+      items: page.items.filter(({ text }) => text.toLowerCase().includes(words.toLowerCase())),
+    }
+  );
 }
 
 function found(answers: Copy["answers"], words: string): Page<FactRow> {

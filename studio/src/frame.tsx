@@ -13,7 +13,8 @@ import { RunActs } from "./views/start";
 
 const PLACES = [
   { to: "/", word: "Sessions", key: "s" },
-  { to: "/inbox", word: "Inbox", key: "i" },
+  // A copy answers nothing.
+  ...(offline === undefined ? [{ to: "/inbox", word: "Inbox", key: "i" } as const] : []),
   { to: "/memory", word: "Memory", key: "m" },
   { to: "/compare", word: "Compare", key: "c" },
 ] as const;

@@ -105,10 +105,16 @@ export function pages(store: Store, options: PagesOptions = {}) {
       if (!Object.hasOwn(graph.marks, only)) throw unknownWord("filter", only, Object.keys(graph.marks));
       return markedRows(graph, reader, only, options);
     },
-    /** The conversation of a session, or of the branch that stands at `head`. */
-    async turns(ref: string, { head, ...options }: ListOptions & AtHead = {}): Promise<ListPage<Turn>> {
+    /** The conversation of a session, or of the branch that stands at `head`; from the turn of the fact `of` on. */
+    async turns(
+      ref: string,
+      { head, of, ...options }: ListOptions & AtHead & { readonly of?: FactId | undefined } = {},
+    ): Promise<ListPage<Turn>> {
       const opened = await graphs.of(ref);
-      return turns(opened.graph, contents, placeIn(opened.graph, head ?? opened.head), options);
+      return turns(opened.graph, contents, placeIn(opened.graph, head ?? opened.head), {
+        ...options,
+        of: of && placeIn(opened.graph, of),
+      });
     },
     /** Calls, commands, waits and modules in the order in which they began. */
     async timeline(ref: string, { head, ...options }: ListOptions & AtHead = {}): Promise<ListPage<Span>> {

@@ -96,7 +96,7 @@ describe("turns", () => {
     await expect(read.part(one, 0)).rejects.toMatchObject({ code: "question-refused" });
   });
 
-  it("[T3] pages forwards and backwards are the whole, also of a program without a model", async () => {
+  it("[T3] [T4] pages forwards and backwards are the whole, also of a program without a model", async () => {
     const store = await openStore("memory:");
     const at = clock();
     let session = Session.start("Do it.", { at: at() });
@@ -114,6 +114,19 @@ describe("turns", () => {
     expect((await turnsOf(read, { limit: 3, reverse: true })).toReversed()).toEqual(whole);
     const last = await read.turns("it", { reverse: true, limit: 2 });
     expect([last.previous, last.items[0]?.index]).toEqual([null, whole.length - 1]);
+    // [T4] From the middle: the turn of a fact, what follows, and what was before.
+    const half = Math.floor(whole.length / 2);
+    const middle = whole[half] as Turn;
+    const [call] = middle.parts.flatMap((part) => (part.type === "call" ? [part.id] : []));
+    for (const of of [middle.id, call as string]) {
+      const page = await read.turns("it", { of, limit: 3 });
+      expect(page.items.map(({ index }) => index)).toEqual([half, half + 1, half + 2]);
+      const before = await read.turns("it", { of, limit: 2, after: page.previous as string });
+      expect(before.items.map(({ index }) => index)).toEqual([half - 1, half - 2]);
+    }
+    expect((await read.turns("it", { of: session.id })).items.map(({ index }) => index)).toEqual([
+      whole.length - 1,
+    ]);
     for (const options of [{ limit: 0 }, { limit: 1_001 }, { after: "7" }])
       await expect(read.turns("it", options)).rejects.toMatchObject({ code: "question-refused" });
   });

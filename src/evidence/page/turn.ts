@@ -95,10 +95,13 @@ export async function turns(
   graph: Graph,
   reader: RowReader,
   head: number,
-  options: ListOptions,
+  { of, ...options }: ListOptions & { readonly of?: number | undefined },
 ): Promise<ListPage<Turn>> {
-  const { turns: starts } = lineTo(graph, head);
-  const stretch = stretchOf(options, starts.length);
+  const { places, turns: starts } = lineTo(graph, head);
+  const given = stretchOf(options, starts.length);
+  // A cursor goes on from a page that began there.
+  const from = of === undefined || options.after !== undefined ? given.from : turnOfPlace(places, starts, of);
+  const stretch = { ...given, from };
   const items: Turn[] = [];
   let read = 0;
   let at = stretch.from;
@@ -108,6 +111,13 @@ export async function turns(
     read += facts;
   }
   return pageOf(items, stretch, at - stretch.step, starts.length);
+}
+
+/** The turn that holds a fact. What hangs beside the line came in with the next fact on it. */
+function turnOfPlace(places: Int32Array, starts: readonly number[], of: number): number {
+  const offset = places.findIndex((place) => place >= of);
+  const after = starts.findIndex((start) => start > (offset === -1 ? places.length : offset));
+  return (after === -1 ? starts.length : after) - 1;
 }
 
 async function turnAt(graph: Graph, reader: RowReader, head: number, index: number) {

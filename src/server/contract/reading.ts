@@ -121,7 +121,7 @@ export const reading = {
     "/api/sessions/{name}/turns",
     "The conversation, with calls, commands and files",
     page(turn),
-    input({ ...stretch, head }),
+    input({ ...stretch, head, of: word("a fact: the page begins with its turn") }),
   ),
   timeline: get(
     "view",

@@ -56,7 +56,11 @@ export const viewHandlers: Pick<Handlers, Views> = {
   },
   summary: async (call) =>
     pagesFor(call.store, call.identity).summary(refOf(call), { head: await headOf(call, call.query.head) }),
-  turns: async (call) => pagesFor(call.store, call.identity).turns(refOf(call), await stretchOf(call)),
+  turns: async (call) =>
+    pagesFor(call.store, call.identity).turns(refOf(call), {
+      ...(await stretchOf(call)),
+      of: call.query.of === undefined ? undefined : await factWithin(call, call.query.of),
+    }),
   timeline: async (call) => pagesFor(call.store, call.identity).timeline(refOf(call), await stretchOf(call)),
   series: async (call) => pagesFor(call.store, call.identity).series(refOf(call), call.query),
   prompt: async (call) => {

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { offline } from "../client";
 import { type Fact, useFact } from "../data";
 import { useKeys } from "../keys";
 import { useAddress } from "../route";
@@ -65,9 +66,11 @@ function Body({
         {row.type} by <Words>{row.by}</Words>, {moment(row.at)} (<Ago at={row.at} />)
       </p>
       <p className="mt-3 flex flex-wrap gap-2">
-        <Button onClick={() => go(`/rerun/${id}`)} hint="Continue from here with another input (e)">
-          Rerun from here
-        </Button>
+        {offline === undefined && (
+          <Button onClick={() => go(`/rerun/${id}`)} hint="Continue from here with another input (e)">
+            Rerun from here
+          </Button>
+        )}
         <Button
           onClick={() => go("/compare", search.a === undefined ? { a: id } : { a: search.a, b: id })}
           hint="Mark this fact as A (m), then compare another with it (c)"
@@ -77,9 +80,11 @@ function Body({
         {/^model-(call|reply|failure)$/.test(row.type) && (
           <PromptOf name={name || (home ?? "")} fact={typeof fact.of === "string" ? fact.of : id} />
         )}
-        <Button onClick={() => set({ head: id, at: id })} hint="Show everything as of this fact">
-          As of here
-        </Button>
+        {offline === undefined && (
+          <Button onClick={() => set({ head: id, at: id })} hint="Show everything as of this fact">
+            As of here
+          </Button>
+        )}
         <Button onClick={() => void navigator.clipboard?.writeText(`${location.origin}/f/${id}`)}>
           Copy permanent link
         </Button>

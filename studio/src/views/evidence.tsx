@@ -18,49 +18,54 @@ export function Evidence(): ReactNode {
   return (
     <>
       <Tabs name={name} />
-      <Loaded query={query}>
-        {(found) => (
-          <div className="flex min-h-0 flex-1 flex-col overflow-y-auto mid:flex-row mid:overflow-hidden">
-            <nav
-              aria-label="Sections"
-              className="no-print flex shrink-0 gap-1 overflow-auto border-b border-rule p-2 mid:w-[204px] mid:flex-col mid:border-b-0 mid:border-r"
-            >
-              {found.sections.map(({ section, title }) => (
-                <button
-                  key={section}
-                  type="button"
-                  aria-current={section === chosen ? "true" : undefined}
-                  className={`min-h-8 rounded px-3 text-left whitespace-nowrap ${section === chosen ? "bg-chosen font-semibold" : "hover:bg-sunk"}`}
-                  onClick={() => set({ tab: section })}
-                >
-                  {title}
-                </button>
-              ))}
-            </nav>
-            <div className="flex min-w-0 flex-1 flex-col mid:overflow-y-auto wide:flex-row wide:overflow-hidden">
-              <section
-                aria-label={found.title}
-                tabIndex={0}
-                className="min-w-0 flex-1 p-4 mid:px-8 wide:overflow-y-auto"
+      <div className="flex min-h-0 flex-1 flex-col overflow-y-auto mid:flex-row mid:overflow-hidden">
+        {query.data !== undefined && (
+          <nav
+            aria-label="Sections"
+            className="no-print flex shrink-0 gap-1 overflow-auto border-b border-rule p-2 mid:w-[204px] mid:flex-col mid:border-b-0 mid:border-r"
+          >
+            {query.data.sections.map(({ section, title }) => (
+              <button
+                key={section}
+                type="button"
+                aria-current={section === chosen ? "true" : undefined}
+                className={`min-h-8 rounded px-3 text-left whitespace-nowrap ${section === chosen ? "bg-chosen font-semibold" : "hover:bg-sunk"}`}
+                onClick={() => set({ tab: section })}
               >
-                <h1>{found.title}</h1>
-                {found.section === "graph" ? (
-                  <p className="mt-2 text-soft">
-                    The dossier draws it for readers without a server. Here it is the{" "}
-                    <Link to={"/s/$name/graph" as "/"} params={{ name } as never}>
-                      graph
-                    </Link>
-                    .
-                  </p>
-                ) : (
-                  <Parts content={found.content} />
-                )}
-              </section>
-              <Proof name={name} />
-            </div>
-          </div>
+                {title}
+              </button>
+            ))}
+          </nav>
         )}
-      </Loaded>
+        <div className="flex min-w-0 flex-1 flex-col mid:overflow-y-auto wide:flex-row wide:overflow-hidden">
+          <section
+            aria-label={query.data?.title ?? "Dossier"}
+            tabIndex={0}
+            className="min-w-0 flex-1 p-4 mid:px-8 wide:overflow-y-auto"
+          >
+            <Loaded query={query}>
+              {(found) => (
+                <>
+                  <h1>{found.title}</h1>
+                  {found.section === "graph" ? (
+                    <p className="mt-2 text-soft">
+                      The dossier draws it for readers without a server. Here it is the{" "}
+                      <Link to={"/s/$name/graph" as "/"} params={{ name } as never}>
+                        graph
+                      </Link>
+                      .
+                    </p>
+                  ) : (
+                    <Parts content={found.content} />
+                  )}
+                </>
+              )}
+            </Loaded>
+          </section>
+          {/* Verification and exports need no dossier: a session may be too long for one. */}
+          <Proof name={name} />
+        </div>
+      </div>
     </>
   );
 }

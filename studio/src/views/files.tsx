@@ -1,6 +1,6 @@
 import { useQueries } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useState } from "react";
-import { get } from "../client";
+import { get, offline } from "../client";
 import { useList, useOf } from "../data";
 import { Tabs, useTitle } from "../frame";
 import { useKeys } from "../keys";
@@ -92,13 +92,15 @@ function Workspace({ name }: { readonly name: string }): ReactNode {
             Changed ({changed.size})
           </Button>
           <span className="flex-1" />
-          <Button
-            quiet
-            onClick={() => set({ tab: "merge" })}
-            hint="Merge another session or branch into this one"
-          >
-            Merge …
-          </Button>
+          {offline === undefined && (
+            <Button
+              quiet
+              onClick={() => set({ tab: "merge" })}
+              hint="Merge another session or branch into this one"
+            >
+              Merge …
+            </Button>
+          )}
         </div>
         <ul>
           {rows.slice(0, 2_000).map(({ file, depth }) => {

@@ -1,4 +1,5 @@
 import { type ReactNode, useEffect, useMemo, useRef, useState } from "react";
+import { offline } from "../client";
 import { useGraphPages, usePlace, useSession, useSummary } from "../data";
 import { Folds, stretchOf } from "../folds";
 import { say, Tabs, useTitle } from "../frame";
@@ -150,7 +151,7 @@ function Lanes({ name, summary }: { readonly name: string; readonly summary: Gra
     Enter: () => setOpen(true),
     Escape: () => setOpen(false),
     o: () => set({ only: only === "failed" ? undefined : "failed" }),
-    e: () => at !== undefined && go(`/rerun/${at}`),
+    e: () => at !== undefined && offline === undefined && go(`/rerun/${at}`),
     m: () => at !== undefined && set({ a: at }),
     c: () => at !== undefined && search.a !== undefined && go("/compare", { a: search.a, b: at }),
     y: () => void navigator.clipboard?.writeText(location.href),

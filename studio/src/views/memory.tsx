@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { get, post } from "../client";
+import { get, offline, post } from "../client";
 import { useList } from "../data";
 import { useTitle } from "../frame";
 import { useAddress } from "../route";
@@ -212,7 +212,7 @@ function Why({
                 </li>
               ))}
             </ul>
-            {memory.state === "live" && (
+            {memory.state === "live" && offline === undefined && (
               <div className="card mt-6 p-3">
                 <h3>Revoke this memory</h3>
                 <p className="meta">
