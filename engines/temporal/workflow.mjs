@@ -1,4 +1,3 @@
-// @ts-check
 // The workflow of a turn: one activity, which any worker of the pool may take. It is told ids, and tells a word.
 import { proxyActivities } from "@temporalio/workflow";
 
