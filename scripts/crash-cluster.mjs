@@ -1,11 +1,13 @@
 // @ts-check
-// `npm run crash -- cluster [--sessions N] [--store URL] [--json]`: kills and stops workers while they run sessions, and counts
-// their effects in a file of its own. One worker has a clock that is an hour off, and two programs submit everything.
+// `npm run crash -- cluster [--sessions N] [--store URL] [--engine restate|dbos] [--json]`: kills and stops workers while they run
+// sessions, and counts their effects in a file of its own. One worker has a clock that is an hour off, and two programs submit
+// everything. With Restate, its nodes (--nodes 3) are killed too.
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ensurePeer } from "../bench/peer.mjs";
 
 const WORKERS = 4;
 /** Milliseconds after which a worker that was stopped goes on; it is taken for dead after two seconds. */
@@ -19,7 +21,10 @@ const count = Number(option("sessions") ?? 100);
 const folder = mkdtempSync(join(tmpdir(), "rath-crash-cluster-"));
 const ledger = join(folder, "ledger.txt");
 const url = option("store") ?? `sqlite:${join(folder, "rath.db")}`;
-process.env.RATH_LEDGER = ledger;
+const engine = option("engine") ?? "local";
+const concurrency = option("concurrency") ?? (engine === "local" ? "4" : "25");
+const servers = await serversOf(engine);
+Object.assign(process.env, { RATH_LEDGER: ledger, RATH_STORE: url, ...servers?.environment });
 writeFileSync(ledger, "");
 const clock = join(folder, "clock.mjs");
 writeFileSync(clock, "const now = Date.now; Date.now = () => now() + 3_600_000;\n");
@@ -36,7 +41,16 @@ const pause = (/** @type {number} */ milliseconds) => new Promise((done) => setT
 let number = 0;
 const start = () => {
   const off = number++ === 1 ? ["--import", clock] : [];
-  return spawn(process.execPath, [...off, command, "worker", program, "--store", url, "--concurrency", "4"], {
+  const file = fileURLToPath(new URL(`../engines/${engine}/index.mjs`, import.meta.url));
+  const words = [
+    "--store",
+    url,
+    "--concurrency",
+    concurrency,
+    "--engine",
+    engine === "local" ? engine : file,
+  ];
+  return spawn(process.execPath, [...off, command, "worker", program, ...words], {
     stdio: ["ignore", "ignore", "inherit"],
   });
 };
@@ -51,6 +65,9 @@ for (const name of names) {
 }
 let kills = 0;
 let stops = 0;
+let nodeKills = 0;
+/** @type {Promise<void> | undefined} */
+let away;
 let doubts = 0;
 /** Keys of effects that the campaign had done again, after they were reported. */
 const again = new Set();
@@ -81,6 +98,28 @@ async function look() {
   }
 }
 
+/** The servers that an engine needs beside the store. */
+async function serversOf(/** @type {string} */ name) {
+  if (name === "local") return undefined;
+  const installed = await ensurePeer(new URL(`../engines/${name}/`, import.meta.url), `the engine ${name}`);
+  if (!installed.ok) throw new Error(`${name} cannot be installed: ${installed.reason}`);
+  if (name !== "restate") return undefined;
+  const { RestateServers, whyNoRestate } = await import("../engines/restate/server.mjs");
+  const reason = whyNoRestate();
+  if (reason !== undefined) throw new Error(reason);
+  return RestateServers.start(Number(option("nodes") ?? 3));
+}
+
+/** @param {NonNullable<Awaited<ReturnType<typeof serversOf>>>} cluster */
+async function killNode(cluster) {
+  const names = cluster.names;
+  await cluster.kill([names[Math.floor(Math.random() * names.length)] ?? ""]);
+  nodeKills += 1;
+  await pause(500 + Math.random() * 1_000);
+  await cluster.restart();
+  away = undefined;
+}
+
 const deadline = Date.now() + 120_000 + count * 1_000;
 while (open.size > 0 && Date.now() < deadline) {
   await pause(200 + Math.random() * 400);
@@ -97,6 +136,10 @@ while (open.size > 0 && Date.now() < deadline) {
       setTimeout(() => worker.kill("SIGCONT"), wake);
     }
   }
+  // A worker does not start while its engine is away, and is started again.
+  for (const [at, { exitCode }] of workers.entries()) if (exitCode !== null) workers[at] = start();
+  // Workers are killed while a node is away, too.
+  if (servers !== undefined) away ??= killNode(servers);
   await look();
 }
 const over = workers.map((worker) => new Promise((done) => worker.once("exit", done)));
@@ -123,10 +166,11 @@ for (const name of names) {
 const lost = (count - open.size) * steps - times.size;
 const report = {
   store: url.split(":")[0],
-  engine: "local",
+  engine,
   workers: WORKERS,
   kills,
   stops,
+  ...(servers && { nodes: servers.names.length, node_kills: nodeKills }),
   sessions: count,
   ended: count - open.size,
   lost: Math.max(0, lost),
@@ -143,4 +187,6 @@ process.stdout.write(
         .join("\n")}\n`,
 );
 await Promise.all([...submitters, elsewhere].map((one) => one.close()));
+await away;
+await servers?.stop();
 process.exitCode = open.size === 0 && lost <= 0 && repeated === 0 && verified === count ? 0 : 1;
