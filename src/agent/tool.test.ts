@@ -183,7 +183,7 @@ describe("tools", () => {
         if (log.length === 1) await new Promise(() => {});
         return "paid";
       },
-      reconcile: () => finding,
+      reconcile: async () => finding,
     });
     const payer = agent({ name: "payer", model: scripted({ tool: "pay" }, "ok"), tools: [pay] });
     const first = openRath({ store });

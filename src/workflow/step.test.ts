@@ -276,7 +276,7 @@ describe("steps", () => {
         if (paid === 1) await new Promise(() => {});
         return "paid";
       },
-      { effect: "write", reconcile: () => finding },
+      { effect: "write", reconcile: async () => finding },
     );
     const first = openRath({ store });
     const lost = first.run(pay, first.start("go"), { name: "pay" }).catch((error: unknown) => error);

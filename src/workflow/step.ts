@@ -51,7 +51,7 @@ export type StepOptions<Input> = {
   /** A person must approve exactly this input before the step starts. */
   readonly approval?: boolean | Terms | ((input: Input) => boolean | Terms);
   /** Finds the outcome of a `write` that was started before a crash. */
-  readonly reconcile?: (input: Input, context: StepContext) => Finding<unknown> | Promise<Finding<unknown>>;
+  readonly reconcile?: (input: Input, context: StepContext) => Promise<Finding<unknown>>;
 };
 
 /**

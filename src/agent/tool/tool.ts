@@ -59,7 +59,7 @@ export interface Tool<Input = unknown, Output = unknown> {
   readonly client?: true;
   run(input: Input, context: ToolContext): Output | Promise<Output>;
   /** Finds the outcome of a `write` that was started and has no recorded outcome. */
-  reconcile?(input: Input, context: ToolContext): Found<Output> | Promise<Found<Output>>;
+  reconcile?(input: Input, context: ToolContext): Promise<Found<Output>>;
   /** The message that the module gets on its fork. */
   say?(input: Input): string;
   /** The result of the module. Default: its last words. */
@@ -129,7 +129,7 @@ export type Deed<Input, Output> = Pick<
   /** Whether a call can be undone. Default: whether it changes nothing. */
   readonly reversible?: boolean | ((input: Input) => boolean);
   /** Finds the outcome of a `write` that was started and has no recorded outcome. */
-  readonly reconcile?: (input: Input, context: ToolContext) => Found<Output> | Promise<Found<Output>>;
+  readonly reconcile?: (input: Input, context: ToolContext) => Promise<Found<Output>>;
 };
 
 export type ToolDefinition<In extends InputSchema, Out extends OutputSchema> = Omit<

@@ -7,11 +7,10 @@ import { FencedError } from "../../store/index.js";
 const LOOK = 200;
 
 /**
- * Goes on with a run. Until it is this request's to go on with, somebody else may be at it, in this process or in another one:
- * their work is looked at.
+ * Continues a run. As long as somebody else continues it, in this process or in another one, the record is read instead.
  *
- * @param go asks for the run; asked again after another process had it
- * @param look sees the newest session, before the stream tells the rest
+ * @param go asks for the run, again and again while somebody else has it
+ * @param look gets the newest session, before the stream tells the rest
  */
 export async function takenOver(
   rath: Rath,

@@ -19,7 +19,8 @@ const { url, close } = await serve(
 );
 console.log(url);
 // What a crash cut off, or a colleague approved while no server ran, goes on without another message.
-for (const { name } of await rath.unfinished()) rath.turn(desk, name).catch(console.error);
+for (const { name, module } of await rath.unfinished())
+  if (module === desk.name) rath.turn(desk, name).catch(console.error);
 
 for (const signal of ["SIGINT", "SIGTERM"])
   process.once(signal, async () => {

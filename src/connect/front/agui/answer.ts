@@ -141,7 +141,7 @@ export class AguiAnswer {
     }
   }
 
-  /** What somebody else records is heard from the record, and where they do so in this process also while it happens. */
+  /** Facts of somebody else come from the record, and in this process also while they happen: each is told once. */
   #hear(observation: Observation): void {
     if (observation.kind === "fact") {
       const { id } = observation.session;

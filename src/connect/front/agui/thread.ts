@@ -34,11 +34,11 @@ export type Prepared = {
   readonly go?: (signal: AbortSignal, told: Told) => Promise<Session>;
 };
 
-/** Hears of what becomes of a thread while its answer is under way. */
+/** Hears how a thread goes on while its answer is under way. */
 type Told = {
-  /** What is new was said. */
+  /** New messages are in the session. */
   readonly said: (session: Session) => void;
-  /** Somebody else went on with its run, as far as this. */
+  /** Somebody else continued its run, to this session. */
   readonly seen: (session: Session) => void;
 };
 
