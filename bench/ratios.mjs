@@ -48,4 +48,13 @@ export const benches = {
       "bytes of a step / its content": found.bytes_per_step_10k / found.content_bytes_per_step,
     }),
   },
+  server: {
+    args: ["--facts", "100000", "--sessions", "10000", "--streams", "200"],
+    ratios: (found) => ({
+      "a bare Hono route / a page of facts": found.bare_hono_requests_per_s / found.requests_per_s,
+      "the longest page / its limit of 100 ms": found.page_cpu_ms_longest / 100,
+      "the median page / its limit of 100 ms": found.page_cpu_ms / 100,
+      "events missing": found.stream_events_missing,
+    }),
+  },
 };

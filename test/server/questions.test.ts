@@ -85,7 +85,10 @@ async function questions(): Promise<readonly Asked[]> {
 
 it("[SV3] the command, the library and the server answer the same fifty questions alike", async () => {
   const all = await questions();
+  // Each is asked once, and hardly two have the same answer.
+  expect(new Set(all.map((one) => JSON.stringify(one))).size).toBe(all.length);
   expect(all.length).toBeGreaterThanOrEqual(50);
+  const answers = new Set<string>();
   const [library, http] = [pages(store), client(address.url, { token: address.token })];
   for (const { question, session, options = {}, words } of all) {
     const answer = JSON.parse(JSON.stringify(await library.ask(question, session ?? "", options)));
@@ -97,5 +100,7 @@ it("[SV3] the command, the library and the server answer the same fifty question
     const said = await rath("why", ...words, "--json");
     expect(said.code).toBe(0);
     expect(JSON.parse(said.stdout)).toEqual(answer);
+    answers.add(JSON.stringify(answer));
   }
+  expect(answers.size).toBeGreaterThanOrEqual(50);
 });

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { createRequire } from "node:module";
+import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { openRath, Session } from "openrath";
 import { client } from "openrath/client";
 import { pages } from "openrath/evidence";
+import { exportFormat } from "openrath/interop";
 import { server } from "openrath/server";
 import { openStore, type Store } from "openrath/store";
 import { serve } from "openrath/ui";
@@ -12,6 +14,8 @@ import { jsonValidator } from "../../src/runtime/index.js";
 import { reading } from "../../src/server/contract/reading.js";
 import type { JsonSchema } from "../../src/server/contract/schema.js";
 import { openApi } from "../../src/server/read/openapi.js";
+import { folder } from "../../src/store/testing/folder.js";
+import { ensureBuilt } from "../../src/store/testing/worker.js";
 import { world } from "../audit/world.js";
 
 let store: Store;
@@ -195,6 +199,32 @@ describe("reading over HTTP", () => {
       expect((await response.arrayBuffer()).byteLength).toBeGreaterThan(100);
     }
     await expect(rath.export({ name: "work", format: "docx" })).rejects.toMatchObject({ status: 404 });
+  });
+
+  it("[SV6] a file of a long session is made beside the server, and is that of the library", async () => {
+    ensureBuilt();
+    const long = await openStore(`sqlite:${join(folder(), "rath.db")}`);
+    let session = Session.start("Long.", { by: "user:ada" });
+    for (let fact = 1; fact < 2_100; fact++) session = session.say(`fact ${fact}`, { role: "assistant" });
+    await long.save(session, { name: "-long" });
+    const runtime = openRath({ store: long });
+    const handler = server(runtime, { auth: { single: "user:ada" } });
+    const rath = client("http://localhost", {
+      token: handler.token as string,
+      fetch: (input, init) => handler(new Request(input as string, init)),
+    });
+    const writer = await exportFormat("atif");
+    const subject = { name: "-long", session: await long.load("-long"), store: long };
+    const exported = await (await rath.export({ name: "-long", format: "atif" })).text();
+    expect(JSON.parse(exported)).toEqual(JSON.parse(String(await writer.write(subject, {}))));
+    const page = await (await rath.export({ name: "-long~5", format: "html" })).text();
+    expect(page).toMatch(/^<!doctype html>/i);
+    await expect(rath.export({ name: "-long", format: "docx" })).rejects.toMatchObject({ status: 404 });
+    const leaving = rath.export({ name: "-long", format: "atif" }, { signal: AbortSignal.timeout(1) });
+    await expect(leaving).rejects.toThrow();
+    handler.close();
+    await runtime.close();
+    await long.close();
   });
 
   it("[SV7] the interface is an OpenAPI document that others accept", async () => {

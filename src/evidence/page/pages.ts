@@ -38,7 +38,7 @@ import {
 import { NEAR, type Prompt, promptOf } from "./prompt.js";
 import { type Change, type RerunPlan, rerunPlan } from "./rerun.js";
 import { type FactRow, RowReader } from "./row.js";
-import { type DossierSection, Sections } from "./section.js";
+import { type DossierSection, SECTION_LIST, Sections } from "./section.js";
 import { Soon } from "./soon.js";
 import { type Series, type Span, series, timeline } from "./timeline.js";
 import { filePart, type Turn, turns } from "./turn.js";
@@ -184,6 +184,8 @@ export function pages(store: Store, options: PagesOptions = {}) {
     askPage: (question: string, ref: string, options: StretchOptions = {}): Promise<AnswerPage> =>
       ref === "" ? askEverywhere(store, options) : askStretch(store, question as "by", ref, options),
     questions,
+    /** The sections of every dossier, in order. */
+    sections: SECTION_LIST,
     /** A section of the dossier of a session. */
     section: (ref: string, section: string): Promise<DossierSection> => sections.section(ref, section),
     /** The effects that a rerun from a fact would have. It changes nothing. */

@@ -33,6 +33,12 @@ export type DossierSection = {
   readonly content: Partial<Dossier>;
 };
 
+/** Every section there is, in order. */
+export const SECTION_LIST = (Object.keys(SECTIONS) as SectionName[]).map((section) => ({
+  section,
+  title: SECTIONS[section][0],
+}));
+
 /** So many dossiers are kept: the sections of one are looked at one after the other. */
 const KEPT = 4;
 
@@ -46,13 +52,12 @@ export class Sections {
   }
 
   async section(ref: string, section: string): Promise<DossierSection> {
-    const names = Object.keys(SECTIONS) as SectionName[];
-    const name = names.find((one) => one === section);
+    const name = SECTION_LIST.find((one) => one.section === section)?.section;
     if (name === undefined)
       throw new AuditError(
         "question-refused",
         `A dossier has no section ${JSON.stringify(String(section).slice(0, 80))}.`,
-        `the sections are ${names.join(", ")}`,
+        `the sections are ${Object.keys(SECTIONS).join(", ")}`,
         { section: String(section).slice(0, 80) },
       );
     const dossier = await this.#dossier(ref);
@@ -60,8 +65,7 @@ export class Sections {
     const content = Object.fromEntries(
       parts.split(" ").map((part) => [part, dossier[part as keyof Dossier]]),
     );
-    const sections = names.map((one) => ({ section: one, title: SECTIONS[one][0] }));
-    return { section: name, title, sections, content };
+    return { section: name, title, sections: SECTION_LIST, content };
   }
 
   async #dossier(ref: string): Promise<Dossier> {

@@ -1,6 +1,7 @@
 import { RequestError } from "../../connect/front/index.js";
 import { jsonValidator } from "../../runtime/index.js";
 import { clip } from "../../util/index.js";
+import { fieldsOf } from "../contract/route.js";
 import type { Schema } from "../contract/schema.js";
 
 /** Checks a part of a request by its schema; refuses it with the places that do not fit. */
@@ -10,6 +11,12 @@ export function checkerOf(schema: Schema<object> | undefined, part: "query" | "b
     if (schema === undefined) {
       if (Object.keys(Object(value)).length === 0) return {};
       throw refused(part, [{ place: "#", problem: `this operation takes no ${part}` }]);
+    }
+    const fields = fieldsOf(schema);
+    const unknown = Object.keys(Object(value)).find((name) => !Object.hasOwn(fields, name));
+    if (unknown !== undefined) {
+      const problem = `is not one of its fields: ${Object.keys(fields).join(", ")}`;
+      throw refused(part, [{ place: `#/${clip(unknown, 200)}`, problem }]);
     }
     validator ??= jsonValidator(schema.json);
     const { valid, errors } = (await validator).validate(value);

@@ -9,6 +9,7 @@ import { type Call, factWithin, type Handlers } from "../call.js";
 import type { Routes } from "../contract/routes.js";
 import { mayAll } from "../identity/identity.js";
 import { pagesFor } from "../pages.js";
+import { writtenBeside } from "./beside.js";
 import { fileName, streamOf } from "./content.js";
 import { refOf, requireAll } from "./reads.js";
 
@@ -49,8 +50,7 @@ export const proofHandlers: Pick<Handlers, Proofs> = {
   },
   sections: async (call) => {
     requireAll(call.identity, "audit");
-    const { sections } = await pagesFor(call.store, call.identity).section(refOf(call), "summary");
-    return { items: sections, next: null };
+    return { items: pagesFor(call.store, call.identity).sections, next: null };
   },
   section: async (call) => {
     requireAll(call.identity, "audit");
@@ -166,7 +166,7 @@ async function* verification(store: Store, head: FactId): AsyncGenerator<string>
   }
 }
 
-/** A session as a file. Lines and bundles are streamed; the others are made whole, of sessions that are not too long. */
+/** A session as a file. Lines and bundles are streamed; the others are made whole: of long sessions by a process of its own. */
 async function exported(call: Call<Routes["export"]>): Promise<Response> {
   const { store, session, query, identity } = call;
   const { format = "lines", content = false } = query;
@@ -178,17 +178,34 @@ async function exported(call: Call<Routes["export"]>): Promise<Response> {
     const about: Json = { kind: "session", session: { id: session.id, name }, made: { version: VERSION } };
     return fileResponse(writeBundle(store, [session.id], { about }), file(".json"), "application/json");
   }
-  await requireShort(call, "this format", `rath export --format ${format}`);
-  if (format === "html" || format === "dossier") {
-    requireAll(identity, "audit");
+  const isPage = format === "html";
+  if (isPage || format === "dossier") requireAll(identity, "audit");
+  const writer: ExportFormat | undefined =
+    isPage || format === "dossier" ? undefined : await exportFormat(format);
+  if (format !== "dossier" && (await factsOf(call)) > SHORT) {
+    const flags = isPage ? ["--html-only"] : ["--format", format, ...(content ? ["--content"] : [])];
+    const isNewest = session.name !== undefined && (await store.head(session.name)) === session.id;
+    const args = {
+      verb: isPage ? "dossier" : "export",
+      flags,
+      session: isNewest ? refOf(call) : session.id,
+    } as const;
+    const written = await writtenBeside(store, args, call.request.signal);
+    if (written !== undefined)
+      return fileResponse(written, file(writer?.extension ?? ".html"), "application/octet-stream");
+  }
+  await requireShort(
+    call,
+    "this format",
+    isPage || format === "dossier" ? "rath dossier" : `rath export --format ${format}`,
+  );
+  if (writer === undefined) {
     const dossier = await dossierOf(store, refOf(call));
-    const [body, extension, media] =
-      format === "html"
-        ? [dossierHtml(dossier), ".html", "application/octet-stream"]
-        : [JSON.stringify(dossier), ".json", "application/json"];
+    const [body, extension, media] = isPage
+      ? [dossierHtml(dossier), ".html", "application/octet-stream"]
+      : [JSON.stringify(dossier), ".json", "application/json"];
     return fileResponse([body], file(extension), media);
   }
-  const writer: ExportFormat = await exportFormat(format);
   const subject = {
     ...(session.name !== undefined && { name: session.name }),
     session: await store.load(session.id, { horizon: LONG + 1 }),

@@ -1,8 +1,8 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Session } from "../../session/index.js";
 import { openStore } from "../open.js";
 import type { SaveOptions, Store } from "../store.js";
-import { needsPostgres, PostgresServer } from "../testing/postgres.js";
+import { needsPostgres, PostgresServer, postgresPrograms } from "../testing/postgres.js";
 
 /** Given by `npm run crash -- postgres`. */
 const ROUNDS = process.env.OPENRATH_CRASH_ROUNDS;
@@ -10,10 +10,13 @@ const isCampaign = ROUNDS !== undefined;
 
 describe("a server that is killed", () => {
   needsPostgres();
+  let mine: PostgresServer;
+  beforeAll(async () => {
+    if (postgresPrograms() !== undefined) mine = await PostgresServer.start({ supervised: true });
+  });
+  afterAll(() => mine?.stop());
 
   it("[P7] killed under load again and again, the server loses nothing that was acknowledged, and writers go on", async () => {
-    const mine = await PostgresServer.start({ supervised: true });
-    onTestFinished(() => mine.stop());
     const store = await openStore(mine.url());
     onTestFinished(() => store.close());
     const rounds = Number(ROUNDS ?? 1);
@@ -50,19 +53,10 @@ describe("a server that is killed", () => {
       expect([...loaded.history()].length).toBe(ids.length + 1);
     }
     expect((await store.check()).findings).toEqual([]);
-    if (!isCampaign) return;
-    // A server that stays away is an error that says so, and nothing else fails.
-    await mine.stop();
-    await expect(store.save(Session.start("late"), { name: "late" })).rejects.toMatchObject({
-      code: "store-unreachable",
-      data: { retry: true },
-    });
   });
 
   it("[P13] while its server is away, a store waits without keeping its process from other work", async () => {
-    const mine = await PostgresServer.start({ supervised: true });
-    onTestFinished(() => mine.stop());
-    const store = await openStore(mine.url());
+    const store = await openStore(`${mine.url()}?schema=away`);
     onTestFinished(() => store.close());
     await store.save(Session.start("hi", { inline: 0 }).say("on"), { name: "main" });
     const loaded = await store.load("main");
@@ -83,6 +77,11 @@ describe("a server that is killed", () => {
     const unread = await store.load("main");
     await mine.stop();
     for (const _ of [1, 2]) expect(() => unread.transcript).toThrow(/Cannot reach the database/);
+    if (!isCampaign) return;
+    await expect(store.save(Session.start("late"), { name: "late" })).rejects.toMatchObject({
+      code: "store-unreachable",
+      data: { retry: true },
+    });
   });
 
   it("[P11] a primary that is killed under load loses nothing to its synchronous standby, which takes over", async (context) => {

@@ -6,7 +6,7 @@ import { driverPath, isLost, storeErrorOf, type Target } from "./driver.js";
 /** How long a caller who can wait is kept waiting for a server that went away. */
 const PATIENCE_MS = 10_000;
 /** How long the whole process is: reading at once holds up everybody, so it has so much of each stretch of patience. */
-const HELD_UP_MS = 2_000;
+const HELD_UP_MS = 1_000;
 const PAUSE_MS = 50;
 /** No answer at all, not even that it takes too long: the thread is gone. */
 const NO_ANSWER_MS = 120_000;

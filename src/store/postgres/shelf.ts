@@ -60,7 +60,7 @@ export class PgShelf extends SqlShelf implements Shelf {
     this.facts = new Facts(this.#rows);
     this.names = new NameReader(this.#rows, () => this.#ahead);
     this.blobs = new PgBlobs(this.#rows);
-    this.#writer = new Writer(target, opened.asynchronous);
+    this.#writer = new Writer(target, opened.asynchronous, () => this.ready());
     this.#listeners = new PgListeners(target, identity);
     if (opened.readOnly)
       this.#writer.dead = new StoreError(
@@ -124,8 +124,6 @@ export class PgShelf extends SqlShelf implements Shelf {
   async #transact(tasks: readonly Task[]): Promise<readonly unknown[]> {
     const asked = new Asked();
     for (const { about } of tasks) about(asked);
-    // The work of a transaction reads too, and must not wait for a connection under the lock of the store.
-    await this.ready();
     const writer = this.#writer;
     const qualified = (sql: string): string => writer.qualified(sql);
     const { results, moved, waiting } = await writer.transaction(

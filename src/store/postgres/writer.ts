@@ -46,13 +46,16 @@ export class Writer {
   readonly #target: Target;
   readonly #begin: string;
   readonly #id = randomUUID();
+  readonly #ready: () => Promise<void> | undefined;
   #count = 0;
   #client: PgClient | undefined;
   #before: Promise<unknown> = Promise.resolve();
   #dead: StoreError | undefined;
 
-  constructor(target: Target, asynchronous: boolean) {
+  /** @param ready waits for the connection that reads: the work of a transaction must not wait for it under the lock of the store */
+  constructor(target: Target, asynchronous: boolean, ready: () => Promise<void> | undefined) {
     this.#target = target;
+    this.#ready = ready;
     this.#begin = `BEGIN; SET LOCAL lock_timeout = ${PATIENCE_MS};${asynchronous ? " SET LOCAL synchronous_commit = on;" : ""}`;
   }
 
@@ -119,6 +122,7 @@ export class Writer {
     let allowed = idle / LONGER;
     return this.#patiently(async (client) => {
       allowed *= LONGER;
+      await this.#ready();
       const [, , , state, told, ...answers] = resultsOf(
         await client.query(
           [
