@@ -199,14 +199,24 @@ describe.skipIf(untried !== undefined)(
       await expectNothingWrong(visitor);
     });
 
-    it("[ST23] the page says how far the server has read a long session", async () => {
-      const { studio, visitor, page } = await opened((store) => {
+    it("[ST23] [ST25] the page says how far a long session is read, and leads to any turn of it", async () => {
+      const { studio, visitor, page, store } = await opened((store) => {
         let session = Session.start("A long one");
         for (let number = 1; number < 8_000; number++) session = session.say(`number ${number}`);
         return store.save(session, { name: "long" });
       });
       await page.goto(`${studio.origin}/s/long/graph?z=fact`);
       await sees(page, /reads this session for the first time: [\d,]+ of 8,000 facts/);
+      await sees(page, "A long one");
+      const middle = [...(await store.load("long")).history()][4_000];
+      await page.goto(`${studio.origin}/s/long/turns?at=${middle?.id}`);
+      await sees(page, "number 4000");
+      // Turns before it came in above, and moved nothing.
+      await sees(page, "number 3999");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("End");
+      await sees(page, "number 7999");
+      await page.keyboard.press("Home");
       await sees(page, "A long one");
       await expectNothingWrong(visitor);
     });
