@@ -12,6 +12,7 @@ export function Row({
   isChosen,
   isFocusable,
   folded,
+  fold,
   unfold,
   select,
 }: {
@@ -24,6 +25,7 @@ export function Row({
   readonly isFocusable: boolean;
   /** The rows that are folded behind this one. */
   readonly folded: readonly (GraphRow | undefined)[] | undefined;
+  readonly fold: (index: number) => void;
   readonly unfold: (index: number) => void;
   readonly select: (row: GraphRow, index: number) => void;
 }): ReactNode {
@@ -41,7 +43,7 @@ export function Row({
           ? "loading"
           : `${actorOf(row)} ${row.label}. Branch ${branch?.name ?? row.branch}${fate}. Row ${index + 1} of ${total}.`
       }
-      className={`flex cursor-default items-center gap-3 overflow-hidden whitespace-nowrap pr-4 ${isChosen ? "bg-chosen" : "hover:bg-sunk"}`}
+      className={`group flex cursor-default items-center gap-3 overflow-hidden whitespace-nowrap pr-4 ${isChosen ? "bg-chosen" : "hover:bg-sunk"}`}
       style={{ height }}
       onClick={() => row !== undefined && select(row, index)}
       onKeyDown={(event) => {
@@ -80,6 +82,22 @@ export function Row({
         {row?.flags.includes("taken") === true && <span className="tag ml-2 text-soft">from the record</span>}
         {row?.flags.includes("erased") === true && <span className="tag ml-2 text-soft">erased</span>}
       </div>
+      {row?.module !== undefined && folded === undefined && (
+        <div role="gridcell" className="hidden group-hover:block">
+          <button
+            type="button"
+            tabIndex={-1}
+            className="tag bg-raised text-accent"
+            title="Fold the rows of this sub-agent (h)"
+            onClick={(event) => {
+              event.stopPropagation();
+              fold(index);
+            }}
+          >
+            Fold {row.module}
+          </button>
+        </div>
+      )}
       {branch !== undefined && (
         <div role="gridcell" className="meta hidden max-w-[160px] truncate mid:block">
           <Words>{branch.name}</Words>

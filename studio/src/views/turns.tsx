@@ -85,7 +85,7 @@ export function Turns(): ReactNode {
     scrolled.current = false;
     window_.scrollToIndex(index, { align: "center" });
   }, [items, search.at, hasMore, hasEarlier, window_]);
-  // Whoever looks at the end follows it.
+  // A reader at the end follows it.
   const length = items.length;
   useEffect(() => {
     if (isAtEnd && length > 0) window_.scrollToIndex(length - 1, { align: "end" });
