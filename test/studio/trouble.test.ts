@@ -110,33 +110,21 @@ describe.skipIf(untried !== undefined)(
       await expectNothingWrong(visitor);
     });
 
-    it("[ST19] a used link is called used, and a browser without a link is not told that its sign-in ended", async () => {
-      const { studio } = await opened(async (store) => store.save(Session.start("mine"), { name: "mine" }));
-      const other = await Visitor.open();
-      ends.push(() => other.close());
-      const page = await other.page(studio.origin);
-      await page.goto(studio.link);
-      await sees(page, "This link was used before");
-      await page.goto(studio.origin);
-      await sees(page, "This browser is not signed in");
-      await expectNothingWrong(other);
-    });
-
-    it("[ST21] the clock of the server counts, not the one of the browser", async () => {
-      const { visitor, page } = await opened((store) =>
-        store.save(Session.start("a moment ago"), { name: "new" }),
-      );
-      await sees(page, "just now");
-      await page.clock.setSystemTime(Date.now() + 86_400_000);
-      await page.reload();
-      await sees(page, "just now");
-      await expectNothingWrong(visitor);
-    });
-
-    it("[ST22] another tab is live at once, and takes the stream when the first one closes", async () => {
+    it("[ST19] [ST21] [ST22] links, clocks and tabs: each says what is true", async () => {
       const { studio, visitor, page, store } = await opened((store) =>
         store.save(Session.start("the first"), { name: "first" }),
       );
+      // A link that was used, and a browser that never had one.
+      const stranger = await visitor.stranger(studio.origin);
+      await stranger.goto(studio.link);
+      await sees(stranger, "This link was used before");
+      await stranger.goto(studio.origin);
+      await sees(stranger, "This browser is not signed in");
+      // A browser whose clock is a day ahead.
+      await page.clock.setSystemTime(Date.now() + 86_400_000);
+      await page.reload();
+      await sees(page, "just now");
+      // Another tab, which then takes the stream of the first.
       const other = await visitor.page(studio.origin);
       await other.goto(studio.origin);
       await sees(other, "● live");
