@@ -80,6 +80,9 @@ async function measurePage() {
     const graph = `${origin}/s/long/graph?z=fact`;
     const first = await paint(page, graph, '[role="row"][data-id]');
     const painted = await repeated(() => paint(page, graph, '[role="row"][data-id]'));
+    progress("opening the other views");
+    const views = await measureViews(page, origin);
+    await paint(page, graph, '[role="row"][data-id]');
     progress("scrolling");
     const scrolled = await scroll(page);
     progress("following new facts");
@@ -88,6 +91,7 @@ async function measurePage() {
       list_ms: median(list),
       graph_first_read_ms: first,
       graph_first_paint_ms_1m: median(painted),
+      ...views,
       scroll_frame_p95_ms: scrolled,
       tail_latency_ms: median(tail),
       tail_latency_p95_ms: tail.toSorted((a, b) => a - b)[Math.floor(tail.length * 0.95)],
@@ -125,6 +129,29 @@ async function paint(page, address, selector) {
       })`,
     )
   );
+}
+
+/** Views of the long session, and what shows that their answer is there. */
+const VIEWS = {
+  runs: ["/s/long/graph?z=run", '[role="row"][data-id]'],
+  people: ["/s/long/graph?only=people", "main li, main h2"],
+  turns: ["/s/long/turns", "main article"],
+  timeline: ["/s/long/timeline", "main li"],
+  files: ["/s/long/files", "main h2"],
+  compare: ["/compare?a=long&b=long%2Faside", "main table"],
+  search: ["/?q=question+77", "main li button"],
+};
+
+/** The median of each other view, and which one is the slowest. @param {Page} page @param {string} origin */
+async function measureViews(page, origin) {
+  const all = [];
+  for (const [view, [path, selector]] of Object.entries(VIEWS))
+    all.push({
+      view,
+      ms: median(await repeated(() => paint(page, origin + path, /** @type {string} */ (selector)))),
+    });
+  const [slowest] = all.sort((a, b) => b.ms - a.ms);
+  return { slowest_view_ms: slowest?.ms, slowest_view: slowest?.view };
 }
 
 /** The time between frames while the wheel turns: the 95th percentile. @param {Page} page */

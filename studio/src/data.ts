@@ -84,15 +84,25 @@ export function useList<T>(
   /** The server has not read all of its store yet: more may come. */
   readonly isIndexing: boolean;
   readonly hasMore: boolean;
+  /** A list that began at a fact has a part before it. */
+  readonly hasEarlier: boolean;
   readonly isBusy: boolean;
   readonly more: () => void;
+  readonly earlier: () => void;
   readonly again: () => void;
 } {
   const result = useInfiniteQuery({
     queryKey: [...key, path, query],
-    queryFn: ({ pageParam, signal }) => get<Page<T>>(path, { ...query, after: pageParam }, signal),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last: Page<T>) => last.next ?? undefined,
+    queryFn: async ({ pageParam: { after, isEarlier }, signal }) => {
+      const page = await get<Page<T>>(path, { ...query, after }, signal);
+      if (!isEarlier) return page;
+      // A page towards the beginning comes in its own order.
+      return { ...page, items: page.items.toReversed(), next: page.previous ?? null, previous: page.next };
+    },
+    initialPageParam: { after: undefined as string | undefined, isEarlier: false },
+    getNextPageParam: ({ next }: Page<T>) => (next === null ? undefined : { after: next, isEarlier: false }),
+    getPreviousPageParam: ({ previous }: Page<T>) =>
+      previous === null || previous === undefined ? undefined : { after: previous, isEarlier: true },
     placeholderData: keepPreviousData,
     refetchInterval: ({ state }) => isIndexing(state.data?.pages) && INDEXING_MS,
   });
@@ -103,8 +113,11 @@ export function useList<T>(
     isLoading: result.isPending,
     isIndexing: isIndexing(result.data?.pages),
     hasMore: result.hasNextPage,
+    hasEarlier: result.hasPreviousPage,
     isBusy: result.isFetching,
     more: () => void (result.hasNextPage && !result.isFetchingNextPage && result.fetchNextPage()),
+    earlier: () =>
+      void (result.hasPreviousPage && !result.isFetchingPreviousPage && result.fetchPreviousPage()),
     again: () => void result.refetch(),
   };
 }
@@ -171,8 +184,9 @@ export function useFact(id: string | undefined): UseQueryResult<Fact> {
   });
 }
 
-export function useTurns(name: string, head?: string) {
-  return useList<Turn>(["name", name], `${base(name)}/turns`, { head, limit: 100 });
+/** The conversation from its beginning, or from the turn of a fact on. */
+export function useTurns(name: string, head?: string, of?: string) {
+  return useList<Turn>(["name", name], `${base(name)}/turns`, { head, of, limit: 100 });
 }
 
 type Choice = {

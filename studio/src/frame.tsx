@@ -1,14 +1,14 @@
 import { Link, Outlet, useRouterState } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { offline } from "./client";
-import { useWho } from "./data";
+import { useSession, useWho } from "./data";
 import { HELP, useKeys } from "./keys";
 import { acceptStore, type Connection, onEvent, reconnectNow, useConnection } from "./live";
 import { News, useWaiting } from "./news";
 import { Palette } from "./palette";
 import { useAddress } from "./route";
 import { Sheet } from "./sheet";
-import { Button, clock, count } from "./ui";
+import { Button, clock, count, State } from "./ui";
 import { RunActs } from "./views/start";
 
 const PLACES = [
@@ -62,6 +62,7 @@ export function Frame(): ReactNode {
 function Bar({ onFind, onHelp }: { readonly onFind: () => void; readonly onHelp: () => void }): ReactNode {
   const who = useWho();
   const { name } = useAddress();
+  const session = useSession(name).data;
   return (
     <header className="no-print flex h-12 items-center gap-3 border-b border-rule bg-raised px-3 mid:col-span-2 mid:px-4">
       <Link
@@ -75,7 +76,14 @@ function Bar({ onFind, onHelp }: { readonly onFind: () => void; readonly onHelp:
           <span aria-hidden="true" className="hidden mid:inline">
             /{" "}
           </span>
-          <span dir="auto">{name}</span>
+          <span dir="auto" title={session?.title}>
+            {name}
+          </span>
+        </span>
+      )}
+      {name !== "" && session !== undefined && (
+        <span className="hidden mid:inline">
+          <State state={session.state} />
         </span>
       )}
       <span className="flex-1" />
@@ -233,6 +241,7 @@ function Theme(): ReactNode {
   const next = theme === "" ? "dark" : theme === "dark" ? "light" : "";
   return (
     <Button quiet onClick={() => setTheme(next)} hint="Theme: light, dark, or the setting of the system">
+      <span className="hidden wide:inline">Theme:</span>
       {theme === "" ? "Auto" : theme === "dark" ? "Dark" : "Light"}
     </Button>
   );

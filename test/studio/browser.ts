@@ -38,9 +38,16 @@ export class Visitor {
     return new Visitor(browser, context);
   }
 
+  /** A page of this origin without the cookies of the others. */
+  async stranger(origin: string): Promise<Page> {
+    const context = await this.#browser.newContext();
+    context.setDefaultTimeout(60_000);
+    return this.page(origin, context);
+  }
+
   /** A page of this origin; whatever else it reaches for is a wrong. */
-  async page(origin: string): Promise<Page> {
-    const page = await this.context.newPage();
+  async page(origin: string, context = this.context): Promise<Page> {
+    const page = await context.newPage();
     page.on("request", (request) => {
       const url = request.url();
       if (!url.startsWith(`${origin}/`) && !url.startsWith(`blob:${origin}/`))

@@ -110,33 +110,21 @@ describe.skipIf(untried !== undefined)(
       await expectNothingWrong(visitor);
     });
 
-    it("[ST19] a used link is called used, and a browser without a link is not told that its sign-in ended", async () => {
-      const { studio } = await opened(async (store) => store.save(Session.start("mine"), { name: "mine" }));
-      const other = await Visitor.open();
-      ends.push(() => other.close());
-      const page = await other.page(studio.origin);
-      await page.goto(studio.link);
-      await sees(page, "This link was used before");
-      await page.goto(studio.origin);
-      await sees(page, "This browser is not signed in");
-      await expectNothingWrong(other);
-    });
-
-    it("[ST21] the clock of the server counts, not the one of the browser", async () => {
-      const { visitor, page } = await opened((store) =>
-        store.save(Session.start("a moment ago"), { name: "new" }),
-      );
-      await sees(page, "just now");
-      await page.clock.setSystemTime(Date.now() + 86_400_000);
-      await page.reload();
-      await sees(page, "just now");
-      await expectNothingWrong(visitor);
-    });
-
-    it("[ST22] another tab is live at once, and takes the stream when the first one closes", async () => {
+    it("[ST19] [ST21] [ST22] links, clocks and tabs: each says what is true", async () => {
       const { studio, visitor, page, store } = await opened((store) =>
         store.save(Session.start("the first"), { name: "first" }),
       );
+      // A link that was used, and a browser that never had one.
+      const stranger = await visitor.stranger(studio.origin);
+      await stranger.goto(studio.link);
+      await sees(stranger, "This link was used before");
+      await stranger.goto(studio.origin);
+      await sees(stranger, "This browser is not signed in");
+      // A browser whose clock is a day ahead.
+      await page.clock.setSystemTime(Date.now() + 86_400_000);
+      await page.reload();
+      await sees(page, "just now");
+      // Another tab, which then takes the stream of the first.
       const other = await visitor.page(studio.origin);
       await other.goto(studio.origin);
       await sees(other, "● live");
@@ -199,14 +187,24 @@ describe.skipIf(untried !== undefined)(
       await expectNothingWrong(visitor);
     });
 
-    it("[ST23] the page says how far the server has read a long session", async () => {
-      const { studio, visitor, page } = await opened((store) => {
+    it("[ST23] [ST25] the page says how far a long session is read, and leads to any turn of it", async () => {
+      const { studio, visitor, page, store } = await opened((store) => {
         let session = Session.start("A long one");
         for (let number = 1; number < 8_000; number++) session = session.say(`number ${number}`);
         return store.save(session, { name: "long" });
       });
       await page.goto(`${studio.origin}/s/long/graph?z=fact`);
       await sees(page, /reads this session for the first time: [\d,]+ of 8,000 facts/);
+      await sees(page, "A long one");
+      const middle = [...(await store.load("long")).history()][4_000];
+      await page.goto(`${studio.origin}/s/long/turns?at=${middle?.id}`);
+      await sees(page, "number 4000");
+      // Turns before it came in above, and moved nothing.
+      await sees(page, "number 3999");
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("End");
+      await sees(page, "number 7999");
+      await page.keyboard.press("Home");
       await sees(page, "A long one");
       await expectNothingWrong(visitor);
     });

@@ -190,7 +190,7 @@ describe.skipIf(untried !== undefined)(
       await sees(page, /1\. system/);
     });
 
-    it("[ST15] keys fold the sub-agent of a row, and play the run step by step", async () => {
+    it("[ST15] keys or a pointer fold the sub-agent of a row, and keys play the run step by step", async () => {
       await page.goto(`${studio.origin}/s/demo-1/graph`);
       await sees(page, "started a session with");
       await page.keyboard.press("n");
@@ -206,6 +206,10 @@ describe.skipIf(untried !== undefined)(
       await page.keyboard.press("h");
       await sees(page, "3 rows of validator folded");
       await page.keyboard.press("l");
+      // The same with a pointer.
+      await row.hover();
+      await row.getByRole("button", { name: "Fold validator" }).click();
+      await page.getByRole("button", { name: "3 rows of validator folded" }).click();
       const heads = async (): Promise<string | null> => new URL(page.url()).searchParams.get("head");
       await page.keyboard.press("<");
       await sees(page, "1 later step exists.");

@@ -113,7 +113,7 @@ export async function turns(
   return pageOf(items, stretch, at - stretch.step, starts.length);
 }
 
-/** The turn that holds a fact. What hangs beside the line came in with the next fact on it. */
+/** The turn that holds a fact. A fact beside the line came in with the next fact on it. */
 function turnOfPlace(places: Int32Array, starts: readonly number[], of: number): number {
   const offset = places.findIndex((place) => place >= of);
   const after = starts.findIndex((start) => start > (offset === -1 ? places.length : offset));

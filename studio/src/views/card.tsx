@@ -3,7 +3,7 @@ import { useFact } from "../data";
 import type { BranchRow, GraphRow } from "../types";
 import { clock, count, duration, heading, Id, plainly, TONES, visible, Words } from "../ui";
 
-/** Whoever passes over a row on the way to another one sees no card. */
+/** A pointer on its way to another row shows no card. */
 const REST_MS = 350;
 /** Room that a card needs below its row; without it, the card stands above. */
 const ROOM = 190;

@@ -295,14 +295,15 @@ function ChangedFiles({
 }
 
 type Figure = keyof Comparison["sums"];
+const grouped = (value: number): string => value.toLocaleString("en");
 const FIGURES: readonly (readonly [figure: Figure, word: string, say: (value: number) => string])[] = [
-  ["passed", "checks passed", String],
-  ["failed", "checks failed", String],
-  ["calls", "calls", String],
-  ["tokens", "tokens", (value) => value.toLocaleString("en")],
+  ["passed", "checks passed", grouped],
+  ["failed", "checks failed", grouped],
+  ["calls", "calls", grouped],
+  ["tokens", "tokens", grouped],
   ["cost", "cost", money],
   ["ms", "time", duration],
-  ["facts", "facts", String],
+  ["facts", "facts", grouped],
 ];
 
 /** Checks, cost, tokens and time of both. */

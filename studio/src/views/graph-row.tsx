@@ -2,6 +2,14 @@ import type { ReactNode } from "react";
 import type { BranchRow, GraphRow } from "../types";
 import { Button, clock, count, plainly, TONES, Words } from "../ui";
 
+/** Flags that a long text must not push out of its row. */
+const MARKS: readonly (readonly [flag: GraphRow["flags"][number], word: string, tone: string])[] = [
+  ["waiting", "waits", "text-warn"],
+  ["in-doubt", "in doubt", "text-warn"],
+  ["taken", "from the record", "text-soft"],
+  ["erased", "erased", "text-soft"],
+];
+
 /** A row of the graph in words: the lines beside it are drawn. */
 export function Row({
   row,
@@ -12,6 +20,7 @@ export function Row({
   isChosen,
   isFocusable,
   folded,
+  fold,
   unfold,
   select,
 }: {
@@ -24,9 +33,11 @@ export function Row({
   readonly isFocusable: boolean;
   /** The rows that are folded behind this one. */
   readonly folded: readonly (GraphRow | undefined)[] | undefined;
+  readonly fold: (index: number) => void;
   readonly unfold: (index: number) => void;
   readonly select: (row: GraphRow, index: number) => void;
 }): ReactNode {
+  const marks = MARKS.filter(([flag]) => row?.flags.includes(flag));
   const fate = branch === undefined || branch.fate === "open" ? "" : `, ${branch.fate}`;
   return (
     <div
@@ -41,7 +52,7 @@ export function Row({
           ? "loading"
           : `${actorOf(row)} ${row.label}. Branch ${branch?.name ?? row.branch}${fate}. Row ${index + 1} of ${total}.`
       }
-      className={`flex cursor-default items-center gap-3 overflow-hidden whitespace-nowrap pr-4 ${isChosen ? "bg-chosen" : "hover:bg-sunk"}`}
+      className={`group flex cursor-default items-center gap-3 overflow-hidden whitespace-nowrap pr-4 ${isChosen ? "bg-chosen" : "hover:bg-sunk"}`}
       style={{ height }}
       onClick={() => row !== undefined && select(row, index)}
       onKeyDown={(event) => {
@@ -54,10 +65,22 @@ export function Row({
         {row?.text !== undefined && !row.label.includes(row.text.slice(0, 40)) && (
           <Words className="ml-2 text-soft">{plainly(row.text)}</Words>
         )}
-        {folded !== undefined && (
+        {row !== undefined && row.facts > 1 && <span className="meta ml-2">{row.facts} facts</span>}
+      </div>
+      {marks.length > 0 && (
+        <div role="gridcell" className="flex shrink-0 gap-2">
+          {marks.map(([flag, word, tone]) => (
+            <span key={flag} className={`tag ${tone}`}>
+              {word}
+            </span>
+          ))}
+        </div>
+      )}
+      {folded !== undefined && (
+        <div role="gridcell" className="shrink-0">
           <button
             type="button"
-            className="tag ml-2 bg-raised text-accent"
+            className="tag bg-raised text-accent"
             title="Unfold (l)"
             onClick={(event) => {
               event.stopPropagation();
@@ -73,13 +96,24 @@ export function Row({
               <span className="text-warn"> ‖ waits</span>
             )}
           </button>
-        )}
-        {row !== undefined && row.facts > 1 && <span className="meta ml-2">{row.facts} facts</span>}
-        {row?.flags.includes("waiting") === true && <span className="tag ml-2 text-warn">waits</span>}
-        {row?.flags.includes("in-doubt") === true && <span className="tag ml-2 text-warn">in doubt</span>}
-        {row?.flags.includes("taken") === true && <span className="tag ml-2 text-soft">from the record</span>}
-        {row?.flags.includes("erased") === true && <span className="tag ml-2 text-soft">erased</span>}
-      </div>
+        </div>
+      )}
+      {row?.module !== undefined && folded === undefined && (
+        <div role="gridcell" className="hidden group-hover:block">
+          <button
+            type="button"
+            tabIndex={-1}
+            className="tag bg-raised text-accent"
+            title="Fold the rows of this sub-agent (h)"
+            onClick={(event) => {
+              event.stopPropagation();
+              fold(index);
+            }}
+          >
+            Fold {row.module}
+          </button>
+        </div>
+      )}
       {branch !== undefined && (
         <div role="gridcell" className="meta hidden max-w-[160px] truncate mid:block">
           <Words>{branch.name}</Words>

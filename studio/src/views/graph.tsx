@@ -119,8 +119,8 @@ function Lanes({ name, summary }: { readonly name: string; readonly summary: Gra
     }
   };
   const chosen = rowOf(here);
-  const fold = (): void => {
-    const [first, ...rest] = stretchOf(byRow, here);
+  const fold = (index = here): void => {
+    const [first, ...rest] = stretchOf(byRow, index);
     if (first === undefined || rest.length === 0 || folds.behind(first) !== undefined) return;
     setFolds(folds.fold(first, rest));
     select(rowOf(first), first);
@@ -136,8 +136,8 @@ function Lanes({ name, summary }: { readonly name: string; readonly summary: Gra
       n: () => seek(1, isFailure),
       p: () => seek(-1, isFailure),
       N: () => seek(1, (row) => row.flags.includes("waiting")),
-      h: fold,
-      ArrowLeft: fold,
+      h: () => fold(),
+      ArrowLeft: () => fold(),
       l: () => setFolds(folds.unfold(here)),
       ArrowRight: () => setFolds(folds.unfold(here)),
       f: () => rows.to(folds.placeOf(here) - rows.height / rowHeight / 2),
@@ -203,6 +203,7 @@ function Lanes({ name, summary }: { readonly name: string; readonly summary: Gra
             <Picture
               rows={rows}
               folds={folds}
+              fold={fold}
               unfold={(row) => setFolds(folds.unfold(row))}
               total={total}
               pages={pages}
@@ -243,6 +244,7 @@ function lanesAt(pages: readonly GraphPage[], row: number, branches: readonly Br
 function Picture({
   rows,
   folds,
+  fold,
   unfold,
   total,
   pages,
@@ -255,6 +257,7 @@ function Picture({
 }: {
   readonly rows: Rows;
   readonly folds: Folds;
+  readonly fold: (row: number) => void;
   readonly unfold: (row: number) => void;
   readonly total: number;
   readonly pages: readonly GraphPage[];
@@ -327,6 +330,7 @@ function Picture({
               (index === indices[0] && (focused < index || focused > (indices.at(-1) ?? 0)))
             }
             folded={folds.behind(index)?.map(rowOf)}
+            fold={fold}
             unfold={unfold}
             select={select}
           />

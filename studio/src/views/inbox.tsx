@@ -230,7 +230,13 @@ function Question({
           </>
         )}
       </p>
-      <h2 className="mt-4">{isQuestion ? "The question" : "Exactly this will happen"}</h2>
+      <h2 className="mt-4">
+        {isQuestion
+          ? "The question"
+          : edited === undefined
+            ? "Exactly this will happen"
+            : "This will happen instead of the proposal"}
+      </h2>
       <div className="listing mt-1 font-mono text-meta" tabIndex={0} data-exact>
         {edited === undefined ? (
           <JsonView value={row.input ?? null} />
@@ -240,7 +246,10 @@ function Question({
       </div>
       {row.digest !== undefined && (
         <p className="meta mt-1">
-          Your answer covers exactly this: digest <code title={row.digest}>{row.digest.slice(0, 16)}</code>
+          {edited === undefined
+            ? "Your answer covers exactly this: digest "
+            : "Your change is recorded beside the proposal: digest "}
+          <code title={row.digest}>{row.digest.slice(0, 16)}</code>
         </p>
       )}
       {row.why !== undefined && (

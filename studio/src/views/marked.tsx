@@ -56,9 +56,11 @@ export function Marked({
   if (list.isLoading) return <Skeleton rows={6} height={HEIGHT} />;
   if (items.length === 0)
     return (
-      <Empty title={none}>
-        <Button onClick={() => set({ only: undefined })}>Show the whole graph</Button>
-      </Empty>
+      <div className="flex-1">
+        <Empty title={none}>
+          <Button onClick={() => set({ only: undefined })}>Show the whole graph</Button>
+        </Empty>
+      </div>
     );
   return (
     <Window rows={rows}>

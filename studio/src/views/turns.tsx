@@ -1,6 +1,6 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { lazy, type ReactNode, Suspense, useEffect, useMemo, useRef, useState } from "react";
-import { useTurns } from "../data";
+import { lazy, type ReactNode, Suspense, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { useSession, useTurns } from "../data";
 import { Tabs, useTitle } from "../frame";
 import { useKeys } from "../keys";
 import { onEvent } from "../live";
@@ -32,8 +32,11 @@ const Markdown = lazy(() => import("../markdown"));
 export function Turns(): ReactNode {
   const { name, search, set } = useAddress();
   useTitle(`${name}: turns`);
-  const list = useTurns(name, search.head);
-  const { items, hasMore, more } = list;
+  // A long conversation is read from where somebody wants to be, and from there in both directions.
+  const [of, setOf] = useState(search.at);
+  const list = useTurns(name, search.head, of);
+  const { items, hasMore, more, hasEarlier, earlier } = list;
+  const newest = useSession(name).data?.head;
   const scroller = useRef<HTMLDivElement>(null);
   const [isOpen, setOpen] = useState(search.tab === "prompt");
   const [isAtEnd, setAtEnd] = useState(false);
@@ -50,17 +53,39 @@ export function Turns(): ReactNode {
   useEffect(() => {
     if (hasMore && last >= items.length - 10) more();
   }, [hasMore, items.length, last, more]);
+  const first = shown[0]?.index ?? 0;
+  useEffect(() => {
+    if (hasEarlier && first < 10) earlier();
+  }, [hasEarlier, first, earlier]);
+  // What comes in above moves nothing that is in view: neither the turn of the link, nor what a reader scrolled to.
+  const top = useRef(items[0]?.id);
+  const scrolled = useRef(false);
+  useLayoutEffect(() => {
+    const added = items.findIndex(({ id }) => id === top.current);
+    top.current = items[0]?.id;
+    const start = window_.measurementsCache[added]?.start;
+    if (added <= 0 || start === undefined || scroller.current === null) return;
+    scroller.current.scrollTop += start;
+    // The event of it comes later than the sizes of the turns above, which are made up for from there.
+    window_.scrollOffset = scroller.current.scrollTop;
+    const chosen = items.findIndex((turn) => holds(turn, search.at ?? ""));
+    if (!scrolled.current && chosen !== -1) window_.scrollToIndex(chosen, { align: "center" });
+  }, [items, search.at, window_]);
 
   // A link to a fact opens its message; what arrives later moves nothing.
   const went = useRef<string>(undefined);
   useEffect(() => {
     if (search.at === undefined || went.current === search.at) return;
     const index = items.findIndex((turn) => holds(turn, search.at ?? ""));
-    if (index === -1) return;
+    if (index === -1) {
+      if (hasMore || hasEarlier) setOf(search.at);
+      return;
+    }
     went.current = search.at;
+    scrolled.current = false;
     window_.scrollToIndex(index, { align: "center" });
-  }, [items, search.at, window_]);
-  // Whoever looks at the end follows it.
+  }, [items, search.at, hasMore, hasEarlier, window_]);
+  // A reader at the end follows it.
   const length = items.length;
   useEffect(() => {
     if (isAtEnd && length > 0) window_.scrollToIndex(length - 1, { align: "end" });
@@ -76,8 +101,15 @@ export function Turns(): ReactNode {
     k: () => step(-1),
     Enter: () => setOpen(true),
     Escape: () => setOpen(false),
-    Home: () => scroller.current?.scrollTo({ top: 0 }),
-    End: () => window_.scrollToIndex(length - 1, { align: "end" }),
+    Home: () => {
+      if (hasEarlier) setOf(undefined);
+      scroller.current?.scrollTo({ top: 0 });
+    },
+    End: () => {
+      if (hasMore) setOf(search.head ?? newest);
+      setAtEnd(true);
+      window_.scrollToIndex(length - 1, { align: "end" });
+    },
   });
   const select = (id: string): void => {
     went.current = id;
@@ -90,7 +122,7 @@ export function Turns(): ReactNode {
       <div className="flex min-h-0 flex-1">
         <Outline turns={items} first={shown[0]?.index ?? 0} go={(index) => window_.scrollToIndex(index)} />
         <div className="flex min-w-0 flex-1 flex-col">
-          {search.at !== undefined && here === -1 && !list.isLoading && !hasMore && (
+          {search.at !== undefined && here === -1 && !list.isBusy && (of === search.at || !hasMore) && (
             <p role="status" className="border-b border-rule bg-sunk px-4 py-2 text-row text-soft mid:px-8">
               The selected fact is not a part of the conversation.{" "}
               <Button quiet onClick={() => setOpen(true)}>
@@ -103,6 +135,12 @@ export function Turns(): ReactNode {
             aria-label="Conversation"
             tabIndex={0}
             className="min-h-0 flex-1 overflow-y-auto px-3 py-4 mid:px-8"
+            onWheel={() => {
+              scrolled.current = true;
+            }}
+            onPointerDown={() => {
+              scrolled.current = true;
+            }}
             onScroll={({ currentTarget: { scrollTop, scrollHeight, clientHeight } }) =>
               setAtEnd(scrollTop > 0 && scrollTop + clientHeight > scrollHeight - 40)
             }
