@@ -117,6 +117,7 @@ async function killNode(cluster) {
   nodeKills += 1;
   await pause(500 + Math.random() * 1_000);
   await cluster.restart();
+  await pause(open.size > 0 ? 3_000 : 0);
   away = undefined;
 }
 
@@ -138,7 +139,7 @@ while (open.size > 0 && Date.now() < deadline) {
   }
   // A worker does not start while its engine is away, and is started again.
   for (const [at, { exitCode }] of workers.entries()) if (exitCode !== null) workers[at] = start();
-  // Workers are killed while a node is away, too.
+  // Workers are killed while a node is away, too. All nodes are there for three seconds before the next one is killed.
   if (servers !== undefined) away ??= killNode(servers);
   await look();
 }
@@ -147,7 +148,9 @@ for (const worker of workers) {
   worker.kill("SIGCONT");
   worker.kill("SIGTERM");
 }
-await Promise.race([Promise.all(over), pause(15_000)]);
+// The campaign does not wait for this time when they have ended.
+const most = new Promise((done) => setTimeout(done, 15_000).unref());
+await Promise.race([Promise.all(over), most]);
 for (const worker of workers) if (worker.exitCode === null) worker.kill("SIGKILL");
 
 /** @type {Map<string, number>} */

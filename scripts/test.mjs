@@ -27,18 +27,19 @@ conclude();
 
 /** All steps run even when an earlier one failed, so that one run shows everything; only what cannot work is skipped. */
 async function runAll() {
-  // Only the tests need the system's tools, and these two folders packages of their own: installed at the same time.
+  // Only the tests need the system's tools, and these folders packages of their own: installed at the same time.
   const system = started([process.execPath, "scripts/system.mjs"], (text) => process.stderr.write(text));
-  const peers = ["studio", "docs-site"].map((folder) =>
-    ensurePeer(pathToFileURL(`${join(root, folder)}/`), `the packages of ${folder}`),
-  );
+  const install = (/** @type {string} */ folder) =>
+    ensurePeer(pathToFileURL(`${join(root, folder)}/`), `the packages of ${folder}`);
+  const peers = ["studio", "docs-site"].map(install);
+  const engines = Promise.all(["restate", "dbos", "temporal"].map((engine) => install(`engines/${engine}`)));
   const installed = ensureInstalled();
   // What could not be installed here is tried again, and told, by the step that needs it.
   await Promise.all(peers);
   note("install", installed, "", begun);
   const build = step("build", installed && ["node", "scripts/build.mjs"]);
   // Tests wait for disks and for processes, which leaves room for the other checks beside them.
-  const tests = Promise.all([build, system]).then(([built]) => {
+  const tests = Promise.all([build, system, engines]).then(([built]) => {
     // Some tests start the built program in processes of their own.
     if (built) return test(["--typecheck.enabled=false"]);
     note("tests", false, NOT_RUN);

@@ -1,7 +1,7 @@
 // @ts-check
 // `npm run bench -- cluster [--sessions N] [--workers 1,2,4] [--store postgres://…] [--json]`: steps per second of 1, 2 and 4 worker
 // processes on one store, with `local` as the engine; how long it takes until another worker has the session of one that was killed;
-// and the bytes of a SQLite store per step. All workers share this machine: beyond its cores, more of them measure their contention.
+// milliseconds per step with `local` and with Restate; and the bytes of a SQLite store per step. All workers share this machine: beyond its cores, more of them measure their contention.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, loadavg, tmpdir } from "node:os";
@@ -10,7 +10,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openRath, statusOf } from "openrath";
 import { columns, median } from "../measure.mjs";
-import { quick, STEPS, slow } from "./program.mjs";
+import { measureEngines } from "./engines.mjs";
+import { many, quick, STEPS, slow } from "./program.mjs";
 
 const words = process.argv.slice(2);
 const option = (/** @type {string} */ name) => {
@@ -23,6 +24,8 @@ const TAKEOVERS = 3;
 const folder = mkdtempSync(join(tmpdir(), "rath-bench-cluster-"));
 const file = join(folder, "rath.db");
 const url = option("store") ?? `sqlite:${file}`;
+/** Long sessions are elsewhere: they would count among the bytes of the short ones. */
+const long = option("store") ?? `sqlite:${join(folder, "long.db")}`;
 const program = fileURLToPath(new URL("./program.mjs", import.meta.url));
 const command = fileURLToPath(new URL("../../dist/cli/rath.js", import.meta.url));
 /** @type {Set<import("node:child_process").ChildProcess>} */
@@ -37,8 +40,10 @@ const store = await rath.store();
 /** Names are new in each call, also where the store is not. */
 const mark = Date.now().toString(36);
 
-async function start() {
-  const child = spawn(process.execPath, [command, "worker", program, "--store", url], {
+async function start(engine = "local", at = rath) {
+  const store = await at.store();
+  const words = ["worker", program, "--store", at === rath ? url : long, "--engine", engine];
+  const child = spawn(process.execPath, [command, ...words], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   running.add(child);
@@ -67,7 +72,7 @@ async function found(look, every = 20) {
 
 /** Workers are there before the first session comes, and the last one is over at the end. */
 async function stepsPerSecond(/** @type {number} */ size) {
-  const workers = await Promise.all(Array.from({ length: size }, start));
+  const workers = await Promise.all(Array.from({ length: size }, () => start()));
   const names = Array.from({ length: count }, (_, n) => `${mark}-${size}-${n}`);
   const begun = process.hrtime.bigint();
   await Promise.all(names.map((name) => rath.submit(quick, rath.start(name), { name })));
@@ -100,6 +105,20 @@ async function takeover(/** @type {number} */ round) {
   return milliseconds;
 }
 
+/** One session on one worker, from its submission to its end as the record has them. */
+async function sessionWith(/** @type {string} */ engine) {
+  const there = openRath({ store: long });
+  const { child } = await start(engine, there);
+  const name = `${mark}-${child.pid}`;
+  const { id } = await there.submit(many, there.start(name), { name });
+  await found(async () => statusOf(await there.load(name)) === "finished");
+  await stop(child);
+  const facts = await Promise.all([id, name].map(async (one) => (await there.load(one)).fact));
+  await there.close();
+  const [begun = 0, ended = 0] = facts.map(({ at }) => Date.parse(at ?? ""));
+  return ended - begun;
+}
+
 /** @type {{ [key: string]: number | string | readonly number[] }} */
 const report = {
   store: url.split(":")[0] ?? "",
@@ -114,6 +133,7 @@ const takeovers = [];
 for (let round = 0; round < TAKEOVERS; round++) takeovers.push(await takeover(round));
 report.takeover_ms = median(takeovers);
 report.takeovers_ms = takeovers;
+Object.assign(report, await measureEngines(sessionWith));
 await rath.close();
 // Closed, the whole store is in one file.
 if (url.startsWith("sqlite:"))

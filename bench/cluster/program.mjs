@@ -16,6 +16,16 @@ export const once = workflow("once", {}, (session) =>
   step("s", () => 1, { effect: "idempotent" }).forward(session),
 );
 
+export const MANY = 100;
+export const result = "x".repeat(1_000);
+
+/** One long session, with results as large as those of the engines that it is compared with. */
+export const many = workflow("many", {}, async (session) => {
+  let at = session;
+  for (let n = 0; n < MANY; n++) at = await step(`s${n}`, () => result, { effect: "idempotent" }).forward(at);
+  return at;
+});
+
 /** Says in the record that it has begun, and takes its time. */
 export const slow = workflow("slow", {}, async (session) => {
   const begun = await step("begin", () => 1, { effect: "pure" }).forward(session);

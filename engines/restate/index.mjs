@@ -3,6 +3,7 @@
 // invocations to one address: that of a worker that hands them on to those that live. When it dies, another one takes its place.
 import { once } from "node:events";
 import { createServer } from "node:http";
+import { loadSdk } from "./sdk.mjs";
 
 /**
  * @typedef {import("openrath/cluster").EngineHost} EngineHost
@@ -11,7 +12,6 @@ import { createServer } from "node:http";
  * @typedef {{ ingress: readonly string[], admin: readonly string[], host: string, port: number }} Settings
  */
 
-const SDK = "@restatedev/restate-sdk/node";
 const BEAT_MS = 500;
 /** A worker that has said nothing for so long gets no sessions. */
 const QUIET_MS = 1_500;
@@ -91,8 +91,7 @@ class RestateLink {
   }
 
   async #listen() {
-    polyfill();
-    const { endpoint, object } = await import(SDK);
+    const { endpoint, object } = await loadSdk();
     const service = object({
       name: this.#service,
       handlers: { wake: (/** @type {unknown} */ _, /** @type {Wake} */ wake) => this.#deliver(wake) },
@@ -224,15 +223,4 @@ async function read(request) {
 /** @param {string | readonly string[]} urls @returns {readonly string[]} */
 function listOf(urls) {
   return (typeof urls === "string" ? urls.split(",") : urls).map((url) => url.trim().replace(/\/$/, ""));
-}
-
-/** The SDK needs it, and Node 20 lacks it: without it, every invocation fails and is tried again. */
-function polyfill() {
-  const Promises = /** @type {any} */ (Promise);
-  Promises.withResolvers ??= () => {
-    /** @type {any} */
-    const parts = {};
-    parts.promise = new Promise((resolve, reject) => Object.assign(parts, { resolve, reject }));
-    return parts;
-  };
 }

@@ -125,4 +125,21 @@ describe("the commands of workers", { timeout: 180_000 }, () => {
     expect((await rath("submit", "job.mjs", "--input", "x", "--priority", "high")).code).not.toBe(0);
     expect((await rath("worker", "nothing.mjs")).code).not.toBe(0);
   });
+
+  it("[W5] an engine that cannot be loaded is refused with a hint", async () => {
+    writeFileSync(join(folder, "engine.mjs"), "export default () => ({ name: 'none' });");
+    const refused = [
+      ["missing", "npm install @openrath/engine-missing"],
+      ["./missing.mjs", "check the path"],
+      ["./engine.mjs", "give local, restate"],
+    ];
+    for (const [engine = "", hint] of refused) {
+      const { code, stdout } = await rath("worker", "job.mjs", "--engine", engine, "--json");
+      expect(code).toBe(2);
+      expect(JSON.parse(stdout).error).toMatchObject({
+        code: "usage",
+        hint: expect.stringContaining(hint ?? ""),
+      });
+    }
+  });
 });

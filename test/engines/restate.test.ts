@@ -1,6 +1,8 @@
-import { spawnSync } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { beforeAll, expect, it } from "vitest";
 import { ensurePeer } from "../../bench/peer.mjs";
 import restate from "../../engines/restate/index.mjs";
@@ -9,6 +11,7 @@ import { worker } from "../../src/cluster/index.js";
 import { step } from "../../src/workflow/index.js";
 import { conformanceOf } from "./testkit.js";
 
+const campaign = fileURLToPath(new URL("../../scripts/crash-cluster.mjs", import.meta.url));
 const folder = new URL("../../engines/restate/", import.meta.url);
 let reason: string | undefined;
 beforeAll(async () => {
@@ -58,4 +61,19 @@ it("[EN10] a Restate server for tests asks nothing outside this machine", async 
   } finally {
     await servers.stop();
   }
+});
+
+it("[EN4] [EN7] a slice of the crash campaign loses nothing, and repeats no write unreported", async () => {
+  const words = reason === undefined ? ["--engine", "restate", "--nodes", "1", "--concurrency", "4"] : [];
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    campaign,
+    "--sessions",
+    "4",
+    "--json",
+    ...words,
+  ]);
+  expect(JSON.parse(stdout)).toMatchObject({
+    ...{ engine: reason === undefined ? "restate" : "local", sessions: 4, ended: 4 },
+    ...{ lost: 0, repeated: 0, verified: 4 },
+  });
 });

@@ -148,12 +148,18 @@ export function conformanceOf(engine: string, start: (folder: string) => Promise
       await ended("fresh");
     });
 
-    it("[EN7] a session submitted while the servers are away runs when they are back", async (context) => {
+    it("[EN7] sessions that run when the servers die end, and those that are submitted then run later", async (context) => {
       context.skip(around.crash === undefined, "the engine has no servers but the store");
+      const before = lines().length;
+      await submit("long", "during");
+      await until(async () => lines().length > before);
       await around.crash?.();
       await submit("quick", "meanwhile");
       await around.restart?.();
       await ended("meanwhile");
+      await ended("during");
+      const keys = lines().map(([, key]) => key);
+      expect(keys.slice(before)).toHaveLength(7);
     });
 
     it("[EN6] only the names and ids of wakes pass, and are stored", async () => {
