@@ -21,7 +21,7 @@ import { FencedError, type Name, type NameMove, type Store, StoreError } from ".
 import { Due } from "./due.js";
 import type { EngineHost, EngineLink, Taken, Wake } from "./engine.js";
 import { isAnswered, Job, waitingUnder } from "./job.js";
-import { cardAt, Member, WORKERS } from "./member.js";
+import { cardAt, drainName, Member, WORKERS } from "./member.js";
 import type { Metrics } from "./metrics.js";
 import type { Checked } from "./options.js";
 
@@ -134,38 +134,49 @@ export class Tenure {
       );
     }
     // From before the first look on: what comes while it looks is heard.
-    const watch = store.watch({ signal: this.#stop.signal });
-    this.#follow(watch).catch((error: unknown) => this.#failed(error));
+    this.#follow(store.watch({ signal: this.#stop.signal }));
     await this.#lookAtAll();
   }
 
   /** Looks for everything that may have come while nobody listened. */
   async #lookAtAll(): Promise<void> {
     await this.member.watchOver(true);
-    for (const { name } of await this.#store.names({ under: "answer/" })) await this.#answered(name);
+    const under = "answer/";
+    for (let after = under, count = PAGE; count === PAGE; ) {
+      const names = await this.#store.names({ under, after, limit: PAGE });
+      for (const { name } of names) await this.#surely(() => this.#answered(name));
+      after = names.at(-1)?.name ?? after;
+      count = names.length;
+    }
+    for (const job of this.running.values()) await job.look();
+    if ((await this.#store.head(drainName(this.id))) !== undefined) this.#options.drained();
     await this.#promote();
     this.#isMovedTo = true;
     await this.#fill();
   }
 
-  async #follow(watch: AsyncIterable<NameMove>): Promise<void> {
-    try {
-      for await (const { name, id } of watch) {
-        if (id !== null) this.#hear(name, id);
-        // Somebody took it.
-        else if (this.#offered.delete(name)) void this.#fill();
-      }
-    } catch (error) {
-      // Too far behind: it looks at everything, and follows from now on.
-      if (!(error instanceof StoreError && error.code === "store-token-old")) throw error;
-      const again = this.#follow(this.#store.watch({ signal: this.#stop.signal }));
-      await this.#lookAtAll();
-      await again;
+  #follow(watch: AsyncIterable<NameMove>): void {
+    this.#hearAll(watch).catch((error: unknown) => {
+      // Too far behind, or the store was away for long: it looks at everything, and follows from then on.
+      if (!(error instanceof StoreError && error.code === "store-token-old")) this.#failed(error);
+      void this.#surely(async () => {
+        await this.#store.time();
+        this.#follow(this.#store.watch({ signal: this.#stop.signal }));
+        void this.#surely(() => this.#lookAtAll());
+      });
+    });
+  }
+
+  async #hearAll(watch: AsyncIterable<NameMove>): Promise<void> {
+    for await (const { name, id } of watch) {
+      if (id !== null) this.#hear(name, id);
+      // Somebody took it.
+      else if (this.#offered.delete(name)) void this.#fill();
     }
   }
 
   #hear(name: string, id: string): void {
-    if (name.startsWith("answer/")) this.#later(name, () => this.#answered(name));
+    if (name.startsWith("answer/")) this.#later(name, () => this.#surely(() => this.#answered(name)));
     else if (!name.startsWith(QUEUE)) return;
     else if (name.startsWith(DUE)) {
       if (this.#hasRoom) this.#later(name, () => this.#wake(name, id));
@@ -177,7 +188,7 @@ export class Tenure {
       void this.#fill();
     } else if (name.startsWith(CANCEL)) this.#jobOf(name.slice(CANCEL.length))?.cancel("it was cancelled");
     else if (name.startsWith(WORKERS)) void this.member.look().catch((error: unknown) => this.#failed(error));
-    else if (name === `${QUEUE}drain/${this.id}`) this.#options.drained();
+    else if (name === drainName(this.id)) this.#options.drained();
   }
 
   #jobOf(key: string): Job | undefined {
@@ -189,6 +200,17 @@ export class Tenure {
     this.#in(this.member.rank(key) * (this.#options.engine.patience ?? AFTER_MS), () => {
       work().catch((error: unknown) => this.#failed(error));
     });
+  }
+
+  /** Does something, and again as long as it fails: the store may be away, and nobody else may know that it is to be done. */
+  async #surely(work: () => Promise<void>, wait = OFFER_MS): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#failed(error);
+      if (this.#stop.signal.aborted || this.member.lost.aborted) return;
+      this.#in(wait, () => void this.#surely(work, Math.min(2 * wait, LONGEST_MS)));
+    }
   }
 
   #in(milliseconds: number, work: () => void): void {
@@ -277,7 +299,7 @@ export class Tenure {
         const rank = this.member.isAlone ? undefined : ({ name }: Name) => this.member.rank(name);
         await this.#takeMoved();
         const entry = await this.#due.next(this.#memoryLeft, rank, this.#offered);
-        if (entry === undefined) break;
+        if (entry === undefined) continue;
         const submission = await submissionAt(this.#store, entry.id);
         if (submission === undefined) await this.member.file({ [entry.name]: null });
         else await this.#offer(entry.name, submission);
@@ -383,11 +405,25 @@ export class Tenure {
       this.#metrics.rested(await job.run());
     } catch (error) {
       this.#failed(error);
+      this.#in(OFFER_MS, () => void this.#surely(() => this.#fileLeft()));
     } finally {
       this.running.delete(name);
       this.#overs.delete(name);
+      this.#offered.delete(dueEntry(job.submission));
       if (this.running.size === 0) this.#rested?.();
       void this.#fill();
+    }
+  }
+
+  /** Puts sessions back into the queue that are at this worker and do not run here: filing them failed. */
+  async #fileLeft(): Promise<void> {
+    const under = `${AT}${this.id}/`;
+    for (const { name, id } of await this.#store.names({ under })) {
+      const submission = await submissionAt(this.#store, id);
+      const due = submission && { [dueEntry(submission)]: await this.#store.load(id) };
+      // Nothing may come in between: it may have been taken here again.
+      if (this.#jobOf(name.slice(under.length)) === undefined)
+        await this.member.file({ ...due, [name]: null });
     }
   }
 
@@ -397,6 +433,7 @@ export class Tenure {
     const work = async (): Promise<void> => {
       await this.member.watchOver(all);
       if (all) await this.#setClock();
+      if (all) await this.#fileLeft();
       await this.#promote();
       // A wake may have been lost.
       await this.#fill();
@@ -424,6 +461,7 @@ export class Tenure {
   /** Takes nothing more, gives back what runs at its next effect, and leaves. Runs that take longer than `grace` are given up. */
   async drain(grace: number): Promise<void> {
     this.#draining = true;
+    await this.#taking;
     for (const job of this.running.values()) job.leave();
     await this.#rest(grace);
     await this.#close();
