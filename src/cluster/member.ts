@@ -193,6 +193,17 @@ export class Member {
       }
   }
 
+  /** Puts those sessions of this worker back into the queue that do not run here. */
+  async refileMine(runs: (key: string) => boolean): Promise<void> {
+    const under = `${AT}${this.id}/`;
+    for (const { name, id } of await this.#store.names({ under })) {
+      const submission = await submissionAt(this.#store, id);
+      const due = submission && { [dueEntry(submission)]: await this.#store.load(id) };
+      // Nothing may come in between: it may have been taken here again.
+      if (!runs(name.slice(under.length))) await this.file({ ...due, [name]: null });
+    }
+  }
+
   async #giveBack(worker: string, entry: string, id: string): Promise<void> {
     const submission = await submissionAt(this.#store, id);
     if (submission === undefined) return this.file({ [entry]: null });

@@ -17,7 +17,8 @@ import {
   WAIT,
 } from "../runtime/submit/index.js";
 import { thrownMessage, warnOf } from "../session/index.js";
-import { FencedError, type Name, type NameMove, type Store, StoreError } from "../store/index.js";
+import { FencedError, type Name, type NameMove, type Store } from "../store/index.js";
+import { entriesOf } from "./board.js";
 import { Due } from "./due.js";
 import type { EngineHost, EngineLink, Taken, Wake } from "./engine.js";
 import { isAnswered, Job, waitingUnder } from "./job.js";
@@ -141,13 +142,8 @@ export class Tenure {
   /** Looks for everything that may have come while nobody listened. */
   async #lookAtAll(): Promise<void> {
     await this.member.watchOver(true);
-    const under = "answer/";
-    for (let after = under, count = PAGE; count === PAGE; ) {
-      const names = await this.#store.names({ under, after, limit: PAGE });
-      for (const { name } of names) await this.#surely(() => this.#answered(name));
-      after = names.at(-1)?.name ?? after;
-      count = names.length;
-    }
+    for await (const { name } of entriesOf(this.#store, "answer/"))
+      await this.#surely(() => this.#answered(name));
     for (const job of this.running.values()) await job.look();
     if ((await this.#store.head(drainName(this.id))) !== undefined) this.#options.drained();
     await this.#promote();
@@ -158,7 +154,7 @@ export class Tenure {
   #follow(watch: AsyncIterable<NameMove>): void {
     this.#hearAll(watch).catch((error: unknown) => {
       // Too far behind, or the store was away for long: it looks at everything, and follows from then on.
-      if (!(error instanceof StoreError && error.code === "store-token-old")) this.#failed(error);
+      this.#failed(error);
       void this.#surely(async () => {
         await this.#store.time();
         this.#follow(this.#store.watch({ signal: this.#stop.signal }));
@@ -189,6 +185,11 @@ export class Tenure {
     } else if (name.startsWith(CANCEL)) this.#jobOf(name.slice(CANCEL.length))?.cancel("it was cancelled");
     else if (name.startsWith(WORKERS)) void this.member.look().catch((error: unknown) => this.#failed(error));
     else if (name === drainName(this.id)) this.#options.drained();
+  }
+
+  /** Filing a session may have failed: then it does not run here, and nobody else would go on with it. */
+  #fileLeft(): Promise<void> {
+    return this.member.refileMine((key) => this.#jobOf(key) !== undefined);
   }
 
   #jobOf(key: string): Job | undefined {
@@ -412,18 +413,6 @@ export class Tenure {
       this.#offered.delete(dueEntry(job.submission));
       if (this.running.size === 0) this.#rested?.();
       void this.#fill();
-    }
-  }
-
-  /** Puts sessions back into the queue that are at this worker and do not run here: filing them failed. */
-  async #fileLeft(): Promise<void> {
-    const under = `${AT}${this.id}/`;
-    for (const { name, id } of await this.#store.names({ under })) {
-      const submission = await submissionAt(this.#store, id);
-      const due = submission && { [dueEntry(submission)]: await this.#store.load(id) };
-      // Nothing may come in between: it may have been taken here again.
-      if (this.#jobOf(name.slice(under.length)) === undefined)
-        await this.member.file({ ...due, [name]: null });
     }
   }
 
