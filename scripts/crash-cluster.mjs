@@ -69,18 +69,26 @@ let nodeKills = 0;
 /** @type {Promise<void> | undefined} */
 let away;
 let doubts = 0;
-/** Keys of effects that the campaign had done again, after they were reported. */
-const again = new Set();
+/** Workers that are stopped. One that wakes may still perform the effect that it was stopped in, for a moment. */
+const asleep = new Set();
+const MOMENT = 2_000;
+let wokeAt = 0;
+/** Whether a doubt waits until all workers are awake: then the ledger says for certain what happened, and no repeat is excused. */
+let isDoubtful = false;
 const open = new Set(names);
 const lines = () => readFileSync(ledger, "utf8").split("\n").filter(Boolean);
 
 async function look() {
+  isDoubtful = false;
+  const isCertain = asleep.size === 0 && Date.now() - wokeAt > MOMENT;
   for (const name of [...open]) {
     const state = statusOf(await rath.load(name));
     if (state === "finished") open.delete(name);
     if (state !== "waiting") continue;
     for (const one of await rath.pending(name)) {
       if (one.doubt !== true || one.answered) continue;
+      isDoubtful ||= !isCertain;
+      if (!isCertain) continue;
       const happened = lines().includes(one.key ?? "");
       try {
         await rath.settle(name, {
@@ -89,7 +97,6 @@ async function look() {
           ...(happened ? { decision: "done", value: 0 } : { decision: "again" }),
         });
         doubts += 1;
-        if (!happened) again.add(one.key);
       } catch (error) {
         // A worker has just taken it again: it asks once more.
         if (!(error instanceof RathError && error.code === "answer-refused")) throw error;
@@ -127,14 +134,19 @@ while (open.size > 0 && Date.now() < deadline) {
   const place = Math.floor(Math.random() * WORKERS);
   const worker = workers[place];
   if (worker !== undefined && open.size > 0) {
-    if (Math.random() < 0.5) {
+    if (isDoubtful || Math.random() < 0.5) {
       worker.kill("SIGKILL");
+      asleep.delete(worker);
       workers[place] = start();
       kills += 1;
     } else {
       worker.kill("SIGSTOP");
+      asleep.add(worker);
       const wake = WAKES[stops++ % WAKES.length];
-      setTimeout(() => worker.kill("SIGCONT"), wake);
+      setTimeout(() => {
+        worker.kill("SIGCONT");
+        if (asleep.delete(worker)) wokeAt = Date.now();
+      }, wake);
     }
   }
   // A worker does not start while its engine is away, and is started again.
@@ -156,7 +168,7 @@ for (const worker of workers) if (worker.exitCode === null) worker.kill("SIGKILL
 /** @type {Map<string, number>} */
 const times = new Map();
 for (const key of lines()) times.set(key, (times.get(key) ?? 0) + 1);
-const repeated = [...times].filter(([key, n]) => n > 1 && !again.has(key)).length;
+const repeated = [...times].filter(([, n]) => n > 1).length;
 const elsewhere = openRath({ store: "memory:" });
 let verified = 0;
 for (const name of names) {

@@ -119,7 +119,8 @@ export async function versions(store: Store): Promise<
   }));
 }
 
-async function* entriesOf(store: Store, under: string): AsyncGenerator<Name> {
+/** The names that begin so, a page at a time. */
+export async function* entriesOf(store: Store, under: string): AsyncGenerator<Name> {
   for (let after = under; ; ) {
     const page = await store.names({ under, after, limit: PAGE });
     yield* page;

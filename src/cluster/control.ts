@@ -1,6 +1,5 @@
-import { RefusedError } from "../runtime/index.js";
+import { factAt, RefusedError } from "../runtime/index.js";
 import {
-  baseOfRun,
   CANCEL,
   dueEntry,
   entryKey,
@@ -10,14 +9,16 @@ import {
   heldUnder,
   MOVE,
   PAUSED,
-  QUEUE,
+  passGate,
+  runOf,
   STUCK,
   type Submission,
   submissionAt,
 } from "../runtime/submit/index.js";
-import { type FactId, type Principal, type Session, typeOf, type View } from "../session/index.js";
+import type { FactId, Principal, Session, View } from "../session/index.js";
 import type { Store } from "../store/index.js";
-import { cardAt, WORKERS } from "./member.js";
+import { offersTo } from "./due.js";
+import { cardAt, drainName, WORKERS } from "./member.js";
 
 /** Keeps a session from going on: it rests at its next effect, wherever it runs. */
 export async function pause(store: Store, name: string): Promise<void> {
@@ -32,11 +33,14 @@ export async function unpause(store: Store, name: string): Promise<void> {
   const key = entryKey(submission);
   const session = await store.load(submission.id);
   const held = heldEntry(submission);
+  const isBegun = (await store.head(name)) !== submission.id;
+  const free = isBegun ? dueEntry(submission) : freeEntry(submission, await store.time());
   await store.save(session, {
     // A session behind a gate stays there.
-    name: (await store.head(held)) === undefined ? dueEntry(submission) : held,
+    name: (await store.head(held)) === undefined ? free : held,
     also: { [PAUSED + key]: null, [STUCK + key]: null },
   });
+  await passGate(store, submission);
 }
 
 /**
@@ -53,7 +57,12 @@ export async function cancel(store: Store, name: string, all = false): Promise<r
     const session = await store.load(submission.id);
     await store.save(session, {
       name: CANCEL + key,
-      also: { [dueEntry(submission)]: session, [PAUSED + key]: null, [heldEntry(submission)]: null },
+      also: {
+        [dueEntry(submission)]: session,
+        [PAUSED + key]: null,
+        [STUCK + key]: null,
+        [heldEntry(submission)]: null,
+      },
     });
     cancelled.push(one);
   }
@@ -63,7 +72,7 @@ export async function cancel(store: Store, name: string, all = false): Promise<r
 /** Asks a worker to give back what it runs, and to leave. */
 export async function drain(store: Store, worker: string): Promise<void> {
   const id = await workerId(store, worker, `drain ${worker}`);
-  await store.save(await store.load(id), { name: `${QUEUE}drain/${worker}` });
+  await store.save(await store.load(id), { name: drainName(worker) });
 }
 
 /** Has a session go on at this worker: where it runs, it rests at its next effect, and the worker that takes it next hands it over. */
@@ -77,6 +86,13 @@ export async function move(store: Store, name: string, worker: string): Promise<
       use,
       `${worker} does not have ${submission.module} as it was submitted`,
       "see who has it: rath deploy",
+    );
+  const { queues, offers } = card;
+  if (!offersTo({ queues: queues && new Set(queues), offers }, submission))
+    throw new RefusedError(
+      use,
+      `${worker} does not serve its queue, or lacks a property that it needs`,
+      "see what workers offer: rath top --json",
     );
   await store.save(await store.load(id), { name: MOVE + entryKey(submission) });
 }
@@ -156,12 +172,15 @@ export async function find(store: Store, name: string): Promise<Submission | und
   if (head === undefined) return undefined;
   const waiting = await submissionAt(store, head);
   if (waiting !== undefined) return waiting;
-  const base = await baseOfRun(store, name);
+  const base = (await runOf(store, name))?.base;
   return base === undefined ? undefined : submissionAt(store, base);
 }
 
 export async function isOver(store: Store, name: string): Promise<boolean> {
   const head = await store.head(name);
-  const line = head === undefined ? undefined : await store.line(head);
-  return line === undefined || typeOf(line) === "run-end";
+  const newest = head === undefined ? undefined : await factAt(store, head);
+  if (head === undefined || newest === undefined || newest.type === "run-end") return true;
+  // A fact of nobody's run: it is still to be begun, or somebody went on after its end.
+  if (newest.run !== undefined || (await submissionAt(store, head)) !== undefined) return false;
+  return (await runOf(store, name))?.over === true;
 }

@@ -32,6 +32,8 @@ export type Floor = {
   /** Milliseconds since 1970, by the clock of the store. */
   now(): number;
   failed(error: unknown): void;
+  /** A session came to rest here, and could not be filed. */
+  unfiled(): void;
 };
 
 /** The sessions of a worker: it wakes those that are due, through the engine, takes those that the engine gives it, and runs them. */
@@ -82,6 +84,11 @@ export class Dispatch {
     this.#isOpen = false;
     for (const timer of this.#offered.values()) clearTimeout(timer);
     this.#offered.clear();
+  }
+
+  /** Resolves when what is being taken runs or does not. */
+  async taken(): Promise<void> {
+    await this.#taking;
   }
 
   async disconnect(): Promise<void> {
@@ -155,7 +162,7 @@ export class Dispatch {
         await this.#takeMoved();
         const rank = member.isAlone ? undefined : ({ name }: Name) => member.rank(name);
         const entry = await this.#due.next(this.#memoryLeft, rank, new Set(this.#offered.keys()));
-        if (entry === undefined) break;
+        if (entry === undefined) continue;
         const submission = await submissionAt(store, entry.id);
         if (submission === undefined) await member.file({ [entry.name]: null });
         else await this.#offer(entry.name, submission);
@@ -245,9 +252,11 @@ export class Dispatch {
       this.#floor.metrics.rested(await job.run());
     } catch (error) {
       this.#floor.failed(error);
+      this.#floor.unfiled();
     } finally {
       this.running.delete(name);
       this.#overs.delete(name);
+      this.#forget(dueEntry(job.submission));
       if (this.running.size === 0) this.#rested?.();
       void this.fill();
     }

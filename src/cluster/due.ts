@@ -61,14 +61,10 @@ export class Due {
   }
 
   /** Whether this worker can run a submission at all. */
-  fits({ module, version, queue, needs }: Submission): boolean {
-    const { modules, queues, offers } = this.#abilities;
+  fits(submission: Submission): boolean {
     return (
-      modules.has(`${module}@${version}`) &&
-      queues?.has(queue) !== false &&
-      (needs.sandboxes ?? []).every((one) => offers.sandboxes?.includes(one)) &&
-      (needs.labels ?? []).every((one) => offers.labels?.includes(one)) &&
-      (needs.memory ?? 0) <= (offers.memory ?? Number.POSITIVE_INFINITY)
+      this.#abilities.modules.has(`${submission.module}@${submission.version}`) &&
+      offersTo(this.#abilities, submission)
     );
   }
 
@@ -140,6 +136,19 @@ export class Due {
       .map((entry) => ({ entry, place: rank(entry) }))
       .sort((one, other) => one.place - other.place)[0]?.entry;
   }
+}
+
+/** Whether a worker serves the queue of a submission, and has the properties that it needs. */
+export function offersTo(
+  { queues, offers }: Pick<Abilities, "queues" | "offers">,
+  { queue, needs }: Submission,
+): boolean {
+  return (
+    queues?.has(queue) !== false &&
+    (needs.sandboxes ?? []).every((one) => offers.sandboxes?.includes(one)) &&
+    (needs.labels ?? []).every((one) => offers.labels?.includes(one)) &&
+    (needs.memory ?? 0) <= (offers.memory ?? Number.POSITIVE_INFINITY)
+  );
 }
 
 /** A list from after its last served element on, and round to it. */

@@ -11,19 +11,19 @@ import {
 } from "../runtime/index.js";
 import {
   AT,
-  baseOfRun,
   CANCEL,
   dueEntry,
   entryKey,
   laterEntry,
   MOVE,
   PAUSED,
+  runOf,
   STUCK,
   type Submission,
   submissionAt,
   WAIT,
 } from "../runtime/submit/index.js";
-import { type Session, warnOf } from "../session/index.js";
+import { type Fact, type Session, warnOf } from "../session/index.js";
 import { FencedError, type Lease, type Store } from "../store/index.js";
 import { defined } from "../util/index.js";
 import { type Member, ownerOf } from "./member.js";
@@ -54,6 +54,8 @@ export class Job {
   readonly #session: Session;
   readonly #leave = new AbortController();
   readonly #cancel = new AbortController();
+  /** The entries that it waited under until it was taken. */
+  #waited: readonly string[] = [];
 
   /** @param session that of the submission; its entry is at this worker by now */
   constructor(bench: Bench, submission: Submission, module: Module, session: Session) {
@@ -72,6 +74,14 @@ export class Job {
     this.#cancel.abort(Object.assign(new Error(why), defined({ by: this.submission.by })));
   }
 
+  /** Looks what somebody wanted of it while nobody listened. */
+  async look(): Promise<void> {
+    const { store } = this.#bench;
+    const key = entryKey(this.submission);
+    if ((await store.head(CANCEL + key)) !== undefined) this.cancel("it was cancelled");
+    for (const part of [PAUSED, MOVE]) if ((await store.head(part + key)) !== undefined) this.leave();
+  }
+
   async run(): Promise<Rest> {
     const { store, member } = this.#bench;
     const { name } = this.submission;
@@ -85,7 +95,7 @@ export class Job {
     }
     let failure: unknown;
     try {
-      if ((await store.head(cancelName(this.submission))) !== undefined) this.cancel("it was cancelled");
+      await this.look();
       await this.#goOn(lease);
     } catch (error) {
       if (!(error instanceof RunFailedError || error instanceof CancelledError)) failure = error;
@@ -102,6 +112,7 @@ export class Job {
     const head = await store.head(name);
     // Somebody took the name away, or gave it to something else: there is nothing to go on with.
     if (head === undefined) return;
+    this.#waited = await restingUnder(store, this.submission, await factAt(store, head));
     const hold = { lease, worker: member.lease, leave: this.#leave.signal };
     const { signal } = this.#cancel;
     const runs = runsOf(rath);
@@ -113,7 +124,7 @@ export class Job {
         undefined,
         hold,
       );
-    else if ((await baseOfRun(store, name)) === id)
+    else if ((await runOf(store, name))?.base === id)
       await runs.resume(name, this.#module, { signal }, undefined, hold);
   }
 
@@ -127,29 +138,29 @@ export class Job {
     const at = `${AT}${member.id}/${key}`;
     const head = await store.head(name);
     const newest = head === undefined ? undefined : await factAt(store, head);
-    const isOurs = head === id || (head !== undefined && (await baseOfRun(store, name)) === id);
-    if (newest === undefined || !isOurs || newest.type === "run-end") {
+    const run = head === undefined || head === id ? undefined : await runOf(store, name);
+    const isOurs = head === id || run?.base === id;
+    const gone = Object.fromEntries(this.#waited.map((entry) => [entry, null]));
+    if (newest === undefined || !isOurs || run?.over === true) {
       attempts.delete(key);
-      await member.file({ [at]: null, [cancelName(submission)]: null, [MOVE + key]: null });
+      const wait = isOurs && run !== undefined ? { [WAIT + run.nonce]: null } : {};
+      await member.file({ ...gone, ...wait, [at]: null, [CANCEL + key]: null, [MOVE + key]: null });
       return newest !== undefined && ["failed", "cancelled"].includes(statusIn(newest)) ? "failed" : "ended";
     }
     if (newest.type === "run-suspend" && failure === undefined) {
       attempts.delete(key);
-      const due = await wakeTimeOf(store, newest);
-      const wait = `${WAIT}${newest.run}`;
-      await member.file({
-        [at]: null,
-        [wait]: session,
-        ...(due !== undefined && { [laterEntry(Date.parse(due), submission)]: session }),
-      });
+      const waits = await restingUnder(store, submission, newest);
+      // It stays at this worker until that is done: should the worker die now, others look at the session again.
+      await member.file({ ...gone, ...Object.fromEntries(waits.map((entry) => [entry, session])) });
       // An answer may have come before it could be heard here.
-      if (await isAnswered(store, String(newest.run), newest.waiting))
-        await member.file({ [wait]: null, [dueEntry(submission)]: session });
+      const isDue = await isAnswered(store, String(newest.run), newest.waiting);
+      const due = isDue && { [WAIT + String(newest.run)]: null, [dueEntry(submission)]: session };
+      await member.file({ [at]: null, ...due });
       return "waiting";
     }
     if (this.#leave.signal.aborted) {
       const paused = (await store.head(PAUSED + key)) !== undefined;
-      await member.file({ [at]: null, ...(!paused && { [dueEntry(submission)]: session }) });
+      await member.file({ ...gone, [at]: null, ...(!paused && { [dueEntry(submission)]: session }) });
       return "left";
     }
     return this.#again(failure, at, key);
@@ -179,8 +190,16 @@ export class Job {
   }
 }
 
-export function cancelName(submission: Pick<Submission, "id">): string {
-  return CANCEL + entryKey(submission);
+/** The entries of a session that waits for an answer or a time, or that is not to begin before one. */
+async function restingUnder(
+  store: Store,
+  submission: Submission,
+  newest: Fact | undefined,
+): Promise<readonly string[]> {
+  const isSuspended = newest?.type === "run-suspend";
+  const due = isSuspended ? await wakeTimeOf(store, newest) : submission.notBefore;
+  const later = due === undefined ? [] : [laterEntry(Date.parse(due), submission)];
+  return isSuspended ? [`${WAIT}${newest.run}`, ...later] : later;
 }
 
 /** Whether somebody has answered one of the requests that a run waits for. */

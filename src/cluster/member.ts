@@ -6,6 +6,11 @@ import { FencedError, type Lease, type Store } from "../store/index.js";
 
 export const WORKERS = `${QUEUE}worker/`;
 
+/** The name by which somebody asks a worker to leave. */
+export function drainName(worker: string): string {
+  return `${QUEUE}drain/${worker}`;
+}
+
 /** A worker as the store knows it. */
 export type WorkerCard = {
   readonly id: string;
@@ -173,6 +178,7 @@ export class Member {
     if ((await this.#store.head(WORKERS + id)) !== undefined) {
       await this.#left(id).catch((error: unknown) => warnOf(error, "OPENRATH_WORKER"));
       await this.#refile(id);
+      await this.file({ [drainName(id)]: null });
       await this.#store.forget(WORKERS + id, { lease });
     } else await lease.release();
     await this.look();
@@ -185,6 +191,17 @@ export class Member {
         await Promise.all(entries.map(({ name, id: submission }) => this.#giveBack(id, name, submission)));
         if (entries.length < AT_ONCE) break;
       }
+  }
+
+  /** Puts those sessions of this worker back into the queue that do not run here. */
+  async refileMine(runs: (key: string) => boolean): Promise<void> {
+    const under = `${AT}${this.id}/`;
+    for (const { name, id } of await this.#store.names({ under })) {
+      const submission = await submissionAt(this.#store, id);
+      const due = submission && { [dueEntry(submission)]: await this.#store.load(id) };
+      // Nothing may come in between: it may have been taken here again.
+      if (!runs(name.slice(under.length))) await this.file({ ...due, [name]: null });
+    }
   }
 
   async #giveBack(worker: string, entry: string, id: string): Promise<void> {
@@ -209,9 +226,12 @@ export class Member {
   async leave(): Promise<void> {
     clearInterval(this.#beat);
     if (this.lost.aborted) return;
-    await this.#store.forget(WORKERS + this.id, { lease: this.lease }).catch((error: unknown) => {
+    try {
+      await this.file({ [drainName(this.id)]: null });
+      await this.#store.forget(WORKERS + this.id, { lease: this.lease });
+    } catch (error) {
       if (!(error instanceof FencedError)) throw error;
-    });
+    }
   }
 
   /** Stops saying that it lives. */

@@ -14,10 +14,11 @@ import {
   WAIT,
 } from "../runtime/submit/index.js";
 import { thrownMessage, warnOf } from "../session/index.js";
-import { FencedError, type NameMove, type Store, StoreError } from "../store/index.js";
+import { FencedError, type NameMove, type Store } from "../store/index.js";
+import { entriesOf } from "./board.js";
 import { Dispatch } from "./dispatch.js";
 import { isAnswered, type Job, waitingUnder } from "./job.js";
-import { Member, WORKERS } from "./member.js";
+import { drainName, Member, WORKERS } from "./member.js";
 import type { Metrics } from "./metrics.js";
 import type { Checked } from "./options.js";
 
@@ -29,6 +30,8 @@ const SKEW_MS = 1_000;
 const ALL_BEATS = 20;
 const PAGE = 64;
 const LONGEST_MS = 60_000;
+/** How soon work is tried again that must not be lost. */
+const AGAIN_MS = 1_000;
 
 /** A worker from its coming into a store until it leaves, or is taken for dead there. */
 export class Tenure {
@@ -55,6 +58,7 @@ export class Tenure {
       ...{ store, options, metrics, rath: this.#rath, member: this.member },
       now: () => Date.now() + this.#skew,
       failed: (error) => this.#failed(error),
+      unfiled: () => this.#in(AGAIN_MS, () => void this.#surely(() => this.#fileLeft())),
     });
     this.member.lost.addEventListener("abort", () => void this.#abandon());
   }
@@ -106,38 +110,44 @@ export class Tenure {
       );
     }
     // From before the first look on: what comes while it looks is heard.
-    const watch = store.watch({ signal: this.#stop.signal });
-    this.#follow(watch).catch((error: unknown) => this.#failed(error));
+    this.#follow(store.watch({ signal: this.#stop.signal }));
     await this.#lookAtAll();
   }
 
   /** Looks for everything that may have come while nobody listened. */
   async #lookAtAll(): Promise<void> {
     await this.member.watchOver(true);
-    for (const { name } of await this.#store.names({ under: "answer/" })) await this.#answered(name);
+    for await (const { name } of entriesOf(this.#store, "answer/"))
+      await this.#surely(() => this.#answered(name));
+    for (const job of this.running.values()) await job.look();
+    if ((await this.#store.head(drainName(this.id))) !== undefined) this.#options.drained();
     await this.#promote();
     this.#dispatch.moved();
     await this.#dispatch.fill();
   }
 
-  async #follow(watch: AsyncIterable<NameMove>): Promise<void> {
-    try {
-      for await (const { name, id } of watch) {
-        if (id !== null) this.#hear(name, id);
-        // Somebody took it.
-        else this.#dispatch.gone(name);
-      }
-    } catch (error) {
-      // Too far behind: it looks at everything, and follows from now on.
-      if (!(error instanceof StoreError && error.code === "store-token-old")) throw error;
-      const again = this.#follow(this.#store.watch({ signal: this.#stop.signal }));
-      await this.#lookAtAll();
-      await again;
+  #follow(watch: AsyncIterable<NameMove>): void {
+    this.#hearAll(watch).catch((error: unknown) => {
+      // Too far behind, or the store was away for long: it looks at everything, and follows from then on.
+      this.#failed(error);
+      void this.#surely(async () => {
+        await this.#store.time();
+        this.#follow(this.#store.watch({ signal: this.#stop.signal }));
+        void this.#surely(() => this.#lookAtAll());
+      });
+    });
+  }
+
+  async #hearAll(watch: AsyncIterable<NameMove>): Promise<void> {
+    for await (const { name, id } of watch) {
+      if (id !== null) this.#hear(name, id);
+      // Somebody took it.
+      else this.#dispatch.gone(name);
     }
   }
 
   #hear(name: string, id: string): void {
-    if (name.startsWith("answer/")) this.#later(name, () => this.#answered(name));
+    if (name.startsWith("answer/")) this.#later(name, () => this.#surely(() => this.#answered(name)));
     else if (!name.startsWith(QUEUE)) return;
     else if (name.startsWith(DUE)) {
       if (this.#dispatch.hasRoom)
@@ -148,7 +158,12 @@ export class Tenure {
     else if (this.#dispatch.isHere(name)) this.#dispatch.moved();
     else if (name.startsWith(CANCEL)) this.#jobOf(name.slice(CANCEL.length))?.cancel("it was cancelled");
     else if (name.startsWith(WORKERS)) void this.member.look().catch((error: unknown) => this.#failed(error));
-    else if (name === `${QUEUE}drain/${this.id}`) this.#options.drained();
+    else if (name === drainName(this.id)) this.#options.drained();
+  }
+
+  /** Filing a session may have failed: then it does not run here, and nobody else would go on with it. */
+  #fileLeft(): Promise<void> {
+    return this.member.refileMine((key) => this.#jobOf(key) !== undefined);
   }
 
   #jobOf(key: string): Job | undefined {
@@ -157,10 +172,27 @@ export class Tenure {
 
   /** Does something now when this worker is the first for it; later, if it still is to be done then, when others are. */
   #later(key: string, work: () => Promise<void>, after = AFTER_MS): void {
+    this.#in(this.member.rank(key) * after, () => {
+      work().catch((error: unknown) => this.#failed(error));
+    });
+  }
+
+  /** Does something, and again as long as it fails: the store may be away, and nobody else may know that it is to be done. */
+  async #surely(work: () => Promise<void>, wait = AGAIN_MS): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      this.#failed(error);
+      if (this.#stop.signal.aborted || this.member.lost.aborted) return;
+      this.#in(wait, () => void this.#surely(work, Math.min(2 * wait, LONGEST_MS)));
+    }
+  }
+
+  #in(milliseconds: number, work: () => void): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
-      work().catch((error: unknown) => this.#failed(error));
-    }, this.member.rank(key) * after);
+      work();
+    }, milliseconds);
     this.#timers.add(timer);
   }
 
@@ -219,7 +251,7 @@ export class Tenure {
     const all = this.#beats % ALL_BEATS === 0;
     const work = async (): Promise<void> => {
       await this.member.watchOver(all);
-      if (all) await this.#setClock();
+      if (all) await Promise.all([this.#setClock(), this.#fileLeft()]);
       await this.#promote();
       // A wake may have been lost.
       await this.#dispatch.fill();
@@ -247,6 +279,7 @@ export class Tenure {
   /** Takes nothing more, gives back what runs at its next effect, and leaves. Runs that take longer than `grace` are given up. */
   async drain(grace: number): Promise<void> {
     this.#dispatch.stop();
+    await this.#dispatch.taken();
     for (const job of this.running.values()) job.leave();
     await this.#dispatch.rest(grace);
     await this.#close();

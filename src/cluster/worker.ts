@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { warnOf } from "../session/index.js";
+import { RefusedError } from "../runtime/index.js";
+import { thrownMessage, warnOf } from "../session/index.js";
 import { FencedError, openStore, type Store } from "../store/index.js";
 import { type Meter, Metrics } from "./metrics.js";
 import { type Checked, checked, type WorkerOptions } from "./options.js";
@@ -56,6 +57,7 @@ class RunningWorker implements Worker {
   #tenure!: Tenure;
   #server: Server | undefined;
   #draining: Promise<void> | undefined;
+  #coming: Promise<void> | undefined;
   #ended!: () => void;
 
   constructor() {
@@ -85,7 +87,8 @@ class RunningWorker implements Worker {
   ): Promise<void> {
     this.#store = store;
     this.#options = options;
-    await this.#begin();
+    this.#coming = this.#begin();
+    await this.#coming;
     if (meter !== undefined) {
       const unobserved = this.#metrics.observedBy(meter, () => this.#state);
       void this.over.then(unobserved);
@@ -96,7 +99,16 @@ class RunningWorker implements Worker {
       response.writeHead(status, { "content-type": type, connection: "close" }).end(body);
     });
     this.#server.listen(port, "127.0.0.1");
-    await once(this.#server, "listening");
+    try {
+      await once(this.#server, "listening");
+    } catch (error) {
+      await this.drain();
+      throw new RefusedError(
+        "start a worker",
+        `it cannot have the port ${port}: ${thrownMessage(error)}`,
+        "give another port, or 0 for any that is free",
+      );
+    }
   }
 
   async #begin(): Promise<void> {
@@ -109,7 +121,9 @@ class RunningWorker implements Worker {
       }
     }
     const { lost } = this.#tenure.member;
-    const back = (): void => void this.#comeBack();
+    const back = (): void => {
+      this.#coming = this.#comeBack();
+    };
     if (lost.aborted) back();
     else lost.addEventListener("abort", back, { once: true });
   }
@@ -144,6 +158,8 @@ class RunningWorker implements Worker {
   drain(): Promise<void> {
     this.#draining ??= (async () => {
       try {
+        // It may be on its way back, and would go on without anybody who knows of it.
+        await this.#coming?.catch(() => {});
         if (!this.#tenure.member.lost.aborted) await this.#tenure.drain(this.#options.grace);
       } finally {
         this.#server?.close();

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
 import { type Module, openRath, type Rath } from "../../runtime/index.js";
-import { openStore, type Store } from "../../store/index.js";
+import { type Lease, openStore, type Store } from "../../store/index.js";
 import { type Worker, worker } from "../index.js";
 import type { WorkerOptions } from "../options.js";
 
@@ -51,3 +51,44 @@ export async function until<Found>(look: () => Promise<Found | undefined | false
     await new Promise((done) => setTimeout(done, 20));
   }
 }
+
+/** The same store, in which something happens before a method is called: an error, a wait, or a silence as after a kill. */
+export function hooked(store: Store, before: (method: string, first: unknown) => unknown): Store {
+  return new Proxy(store, {
+    get: (_, method: keyof Store) => {
+      const value = store[method] as unknown;
+      if (typeof value !== "function") return value;
+      const call = (values: readonly unknown[]): unknown => value.apply(store, values);
+      if (!ASYNCHRONOUS.has(method)) return (...values: readonly unknown[]) => call(values);
+      return async (...values: readonly unknown[]) => {
+        await before(method, values[0]);
+        const found = await call(values);
+        return method === "lease" ? leaseOf(found as Lease, before) : found;
+      };
+    },
+  });
+}
+
+/** A lease that is renewed only if that is let pass. */
+function leaseOf(lease: Lease, before: (method: string, first: unknown) => unknown): Lease {
+  return new Proxy(lease, {
+    get: (_, name: keyof Lease) => {
+      const value = lease[name];
+      if (typeof value !== "function") return value;
+      return async () => {
+        await before(name, lease.name);
+        return value.apply(lease);
+      };
+    },
+  });
+}
+
+const ASYNCHRONOUS: ReadonlySet<string> = new Set([
+  "save",
+  "load",
+  "names",
+  "head",
+  "line",
+  "lease",
+  "forget",
+]);

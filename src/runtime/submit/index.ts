@@ -23,4 +23,4 @@ export {
   timeOfEntry,
   WAIT,
 } from "./submission.js";
-export { baseOfRun, type SubmitOptions, type Submitted, submit } from "./submit.js";
+export { passGate, runOf, type SubmitOptions, type Submitted, submit } from "./submit.js";

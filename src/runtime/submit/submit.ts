@@ -74,13 +74,12 @@ export async function submit(
   const submission: Submission = { ...given, id: asked.id, at };
   const free = freeEntry(submission, Date.parse(at));
   const { gate } = wanted;
-  const isHeld = async () => gate !== undefined && (await store.head(gateName(gate))) === undefined;
-  const entry = (await isHeld()) ? heldEntry(submission) : free;
+  const isHeld = gate !== undefined && (await store.head(gateName(gate))) === undefined;
+  const entry = isHeld ? heldEntry(submission) : free;
   try {
     // Several who submit the same in one millisecond write the same line, and one of them is first.
     const { written } = await store.save(asked, { name, also: { [entry]: asked } });
-    // The gate may have been opened in between by a process that did not see this one.
-    if (entry !== free && !(await isHeld())) await store.save(asked, { name: free, also: { [entry]: null } });
+    await passGate(store, submission);
     return { name, id: asked.id, repeated: written === 0 };
   } catch (error) {
     // Another process was first, with the same or with something else.
@@ -107,19 +106,45 @@ async function submittedBefore(store: Store, wanted: Wanted, base: FactId): Prom
   const head = await store.head(name);
   if (head === undefined) return undefined;
   const waiting = await submissionAt(store, head);
-  const id = waiting === undefined ? await baseOfRun(store, name) : head;
+  const id = waiting === undefined ? (await runOf(store, name))?.base : head;
   const found = id === undefined ? undefined : (waiting ?? (await submissionAt(store, id)));
   const line = id === undefined ? undefined : await store.line(id);
   if (id === undefined || line === undefined || found === undefined) return undefined;
   const isSame = found.module === module && found.version === version && found.name === name;
-  return isSame && parentsOf(line)[0] === base ? { name, id, repeated: true } : undefined;
+  if (!isSame || parentsOf(line)[0] !== base) return undefined;
+  await passGate(store, found);
+  return { name, id, repeated: true };
 }
 
-/** The session that the newest run under a name was begun with. */
-export async function baseOfRun(store: Store, name: string): Promise<FactId | undefined> {
+/** The newest run under a name: the session that it was begun with, and whether it is over, also where somebody went on after it. */
+export async function runOf(
+  store: Store,
+  name: string,
+): Promise<
+  { readonly nonce: string; readonly base: FactId | undefined; readonly over: boolean } | undefined
+> {
   const recorded = await recordedRun(store, name);
-  const start = recorded === undefined ? undefined : await store.line(recorded.root);
-  return start === undefined ? undefined : parentsOf(start)[0];
+  if (recorded === undefined) return undefined;
+  const { nonce, over, root } = recorded;
+  const start = await store.line(root);
+  return { nonce, over, base: start === undefined ? undefined : parentsOf(start)[0] };
+}
+
+/**
+ * Lets a session go whose gate is open. Somebody may have opened it while the session was put behind it; who dies in between
+ * has told nobody that it is submitted, and submits it again.
+ */
+export async function passGate(store: Store, submission: Submission): Promise<void> {
+  const { gate, id } = submission;
+  const held = heldEntry(submission);
+  if (
+    gate === undefined ||
+    (await store.head(held)) !== id ||
+    (await store.head(gateName(gate))) === undefined
+  )
+    return;
+  const name = freeEntry(submission, await store.time());
+  await store.save(await store.load(id), { name, also: { [held]: null } });
 }
 
 function checkedOptions(options: SubmitOptions, use: string) {
