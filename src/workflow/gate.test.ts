@@ -91,6 +91,9 @@ describe("gates", () => {
 
   it("[C14] are modules like others, and refuse what makes no sense", async () => {
     expect(stateOf(release)).toEqual({ needs: ["tests", "review"] });
+    const unnamed = gate(says("released"), { needs: ["tests"] });
+    expect(unnamed.name).toBe(says("released").name);
+    expect(saidIn(await ran(sequence([reports(["tests", true]), unnamed])))).toEqual(["go", "released"]);
     const fewer = withState(release, { needs: ["tests"] });
     expect(saidIn(await ran(sequence([reports(["tests", true]), fewer])))).toEqual(["go", "released"]);
     for (const options of [
@@ -101,7 +104,11 @@ describe("gates", () => {
       { needs: ["tests"], other: 1 },
       { needs: [""] },
     ])
-      expect(() => gate("g", says("x"), options as unknown as GateOptions)).toThrow(ModuleError);
+      for (const make of [
+        () => gate("g", says("x"), options as unknown as GateOptions),
+        () => gate(says("x"), options as unknown as GateOptions),
+      ])
+        expect(make).toThrow(ModuleError);
     expect(() => gate("g", undefined as never, { needs: ["tests"] })).toThrow(ModuleError);
     expect(
       (

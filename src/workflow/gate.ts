@@ -10,7 +10,7 @@ import {
 } from "../session/index.js";
 import { mapValues } from "../util/index.js";
 import { anything, type Check, defineModule, enter, type Parts, requireModule } from "./define.js";
-import type { Rebuilds } from "./state.js";
+import { isModule, type Rebuilds } from "./state.js";
 import { approve } from "./wait.js";
 
 export type GateOptions = {
@@ -29,7 +29,16 @@ export type GateOptions = {
  * const release = gate("release", publish, { needs: ["tests", "review"], otherwise: repair });
  * ```
  */
-export function gate(name: string, module: Module, options: GateOptions): Module & Rebuilds {
+export function gate(name: string, module: Module, options: GateOptions): Module & Rebuilds;
+/** A gate with the name of its module. */
+export function gate(module: Module, options: GateOptions): Module & Rebuilds;
+export function gate(
+  ...given: [name: string, module: Module, options: GateOptions] | [module: Module, options: GateOptions]
+): Module & Rebuilds {
+  const [name, module, options] =
+    given.length === 3 || !isModule(given[0])
+      ? (given as [string, Module, GateOptions])
+      : [given[0].name, ...given];
   const { otherwise } = options ?? {};
   const parts: Parts = { module, ...(otherwise !== undefined && { otherwise }) };
   return defineModule(

@@ -71,11 +71,15 @@ function careful(): { readonly module: Module; readonly calls: () => number } {
   return { module, calls: () => calls };
 }
 
-function slow(): Module {
+function slow(begin = (): void => {}): Module {
   const wait = step(
     "wait",
-    (_: null, { signal }) =>
-      new Promise<null>((_, no) => signal.addEventListener("abort", () => no(signal.reason), { once: true })),
+    (_: null, { signal }) => {
+      begin();
+      return new Promise<null>((_, no) =>
+        signal.addEventListener("abort", () => no(signal.reason), { once: true }),
+      );
+    },
     { effect: "read" },
   );
   return workflow("slow", async (session) => (await wait.call(session, null)).session);
@@ -315,6 +319,26 @@ describe("A2A", () => {
       "TASK_STATE_CANCELED",
     );
     expect(calls()).toBe(0);
+  });
+
+  it("[T6] cancels a task that its own process continues without a request", async () => {
+    const store = await storeOf();
+    const first = rathOf({ store });
+    let begun = 0;
+    const module = slow(() => begun++);
+    const { task } = (await call(a2a(first, module, { open: true, card }), "SendMessage", {
+      ...(message("go") as object),
+      configuration: { returnImmediately: true },
+    })) as unknown as { task: Task };
+    const name = `a2a/user/task/${task.id}`;
+    await expect.poll(() => begun).toBe(1);
+    await first.close();
+    const rath = rathOf({ store });
+    const going = rath.resume(name, module).catch((error: { readonly code: string }) => error.code);
+    await expect.poll(() => begun).toBe(2);
+    const cancelled = await call(a2a(rath, module, { open: true, card }), "CancelTask", { id: task.id });
+    expect((cancelled as unknown as Task).status.state).toBe("TASK_STATE_CANCELED");
+    expect(await going).toBe("cancelled");
   });
 
   it("[T16] a subscriber of a task that somebody else continues is told its end", async () => {

@@ -247,9 +247,12 @@ export class TaskServer {
     const found = await this.#find(taskId, who);
     const { name, ids, session } = found;
     const isOver = session !== undefined && !["waiting", "open"].includes(statusOf(session));
+    const why = `${who} cancelled the task`;
+    // A run that this process continues without a request of this handler ends by itself.
+    const isOthers = !this.#live.has(name) && this.#rath.cancel(name, why, who);
     const live =
       this.#live.get(name) ?? (isOver || session === undefined ? undefined : this.#resume(found, who));
-    live?.controller.abort(new Error(`${who} cancelled the task`));
+    if (!isOthers) live?.controller.abort(new Error(why));
     await live?.settled;
     const task = await this.#task(name, ids);
     if (live === undefined || task.status.state !== "TASK_STATE_CANCELED")
