@@ -26,7 +26,8 @@ async function ask(address) {
 const long = "/api/sessions/long";
 const newest = (await ask(`${long}/facts?type=model-reply&reverse=true&limit=1`)).body().items[0].id;
 const old = (await ask(`${long}/facts?type=model-reply&limit=1`)).body().items[0].id;
-const remembered = (await ask("/api/sessions/memory%2Fnotes/facts?type=memory-write&limit=1")).body().items[0].id;
+const remembered = (await ask("/api/sessions/memory%2Fnotes/facts?type=memory-write&limit=1")).body().items[0]
+  .id;
 /** @type {{ [kind: string]: string }} */
 const pages = {
   sessions: "/api/sessions?limit=1000",

@@ -48,7 +48,12 @@ async function remember() {
   const ids = [];
   for (let number = 0; number < 50; number++) {
     const text = `note ${number}: blue`;
-    const written = await space.write({ text, source: "human-correction", by: "user:ada", because: [told.id] });
+    const written = await space.write({
+      text,
+      source: "human-correction",
+      by: "user:ada",
+      because: [told.id],
+    });
     ids.push(written.memory);
   }
   const hits = [{ memory: /** @type {string} */ (ids[0]), score: 1 }];
