@@ -42,7 +42,7 @@ const pages = {
   people: `${long}/facts?only=people&limit=1000`,
   fact: `/api/facts/${old}`,
   graph: `${long}/graph`,
-  graph_middle: `${long}/graph?page=900`,
+  graph_middle: `${long}/graph?page=300`,
   graph_head: `${long}/graph?head=${old}`,
   summary: `${long}/graph/summary`,
   summary_head: `${long}/graph/summary?head=${newest}`,

@@ -20,6 +20,8 @@ import { Tools } from "./tools.js";
 import type { Listed, Words } from "./words.js";
 
 const EVERY = 2_000;
+/** Others may work after so many. */
+const SLICE = 200;
 
 /** The lists whose items are one fact each, by the types of these facts. */
 const SHAPES = {
@@ -93,10 +95,8 @@ export class Collection {
     for await (const recorded of store.history(heads, { without })) {
       this.#see(recorded, elsewhere);
       this.#read += 1;
-      if (this.#read % EVERY === 0) {
-        this.#progress?.(this.#read);
-        await new Promise((done) => setImmediate(done));
-      }
+      if (this.#read % EVERY === 0) this.#progress?.(this.#read);
+      if (this.#read % SLICE === 0) await new Promise((done) => setImmediate(done));
     }
   }
 
