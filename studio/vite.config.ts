@@ -1,9 +1,15 @@
+import { fileURLToPath } from "node:url";
 import tailwind from "@tailwindcss/vite";
 import { defineConfig } from "vite";
 
 // JSX is compiled by the bundler itself. Names of files carry their digest, so the server lets browsers keep them.
 export default defineConfig(({ mode }) => ({
   plugins: [tailwind()],
+  resolve: {
+    alias: {
+      "decode-named-character-reference": fileURLToPath(new URL("src/entities.ts", import.meta.url)),
+    },
+  },
   build: {
     // The page as files without a server: a browser runs no modules from file:, so all of it is one script.
     ...(mode === "copy" && { outDir: "dist/copy", copyPublicDir: false }),

@@ -113,7 +113,7 @@ export function pages(store: Store, options: PagesOptions = {}) {
       const opened = await graphs.of(ref);
       return turns(opened.graph, contents, placeIn(opened.graph, head ?? opened.head), {
         ...options,
-        of: of && placeIn(opened.graph, of),
+        of: of === undefined ? undefined : placeIn(opened.graph, of),
       });
     },
     /** Calls, commands, waits and modules in the order in which they began. */
