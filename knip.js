@@ -42,6 +42,8 @@ export default {
     "@openai/agents",
     "@seriousme/openapi-schema-validator",
     "otlp-receiver",
+    // Of the packages of the engines.
+    "@temporalio/workflow",
     // Imported by a name that is put together: it has no types.
     "pg",
   ],

@@ -7,7 +7,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { ensurePeer } from "../bench/peer.mjs";
+import { engineFile, startServers } from "../engines/servers.mjs";
 
 const WORKERS = 4;
 /** Milliseconds after which a worker that was stopped goes on; it is taken for dead after two seconds. */
@@ -23,8 +23,8 @@ const ledger = join(folder, "ledger.txt");
 const url = option("store") ?? `sqlite:${join(folder, "rath.db")}`;
 const engine = option("engine") ?? "local";
 const concurrency = option("concurrency") ?? (engine === "local" ? "4" : "25");
-const servers = await serversOf(engine);
-Object.assign(process.env, { RATH_LEDGER: ledger, RATH_STORE: url, ...servers?.environment });
+const servers = await startServers(engine, Number(option("nodes") ?? 3));
+Object.assign(process.env, { RATH_LEDGER: ledger, RATH_STORE: url });
 writeFileSync(ledger, "");
 const clock = join(folder, "clock.mjs");
 writeFileSync(clock, "const now = Date.now; Date.now = () => now() + 3_600_000;\n");
@@ -41,15 +41,7 @@ const pause = (/** @type {number} */ milliseconds) => new Promise((done) => setT
 let number = 0;
 const start = () => {
   const off = number++ === 1 ? ["--import", clock] : [];
-  const file = fileURLToPath(new URL(`../engines/${engine}/index.mjs`, import.meta.url));
-  const words = [
-    "--store",
-    url,
-    "--concurrency",
-    concurrency,
-    "--engine",
-    engine === "local" ? engine : file,
-  ];
+  const words = ["--store", url, "--concurrency", concurrency, "--engine", engineFile(engine)];
   return spawn(process.execPath, [...off, command, "worker", program, ...words], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -105,19 +97,7 @@ async function look() {
   }
 }
 
-/** The servers that an engine needs beside the store. */
-async function serversOf(/** @type {string} */ name) {
-  if (name === "local") return undefined;
-  const installed = await ensurePeer(new URL(`../engines/${name}/`, import.meta.url), `the engine ${name}`);
-  if (!installed.ok) throw new Error(`${name} cannot be installed: ${installed.reason}`);
-  if (name !== "restate") return undefined;
-  const { RestateServers, whyNoRestate } = await import("../engines/restate/server.mjs");
-  const reason = whyNoRestate();
-  if (reason !== undefined) throw new Error(reason);
-  return RestateServers.start(Number(option("nodes") ?? 3));
-}
-
-/** @param {NonNullable<Awaited<ReturnType<typeof serversOf>>>} cluster */
+/** @param {NonNullable<Awaited<ReturnType<typeof startServers>>>} cluster */
 async function killNode(cluster) {
   const names = cluster.names;
   await cluster.kill([names[Math.floor(Math.random() * names.length)] ?? ""]);

@@ -2,16 +2,12 @@
 // Milliseconds per step of one session after another on one worker, from its submission to its end, with each engine; and of the
 // same steps written for the engine alone, which then has the only record of them.
 import { createServer } from "node:http2";
-import { fileURLToPath } from "node:url";
 import { loadSdk } from "../../engines/restate/sdk.mjs";
-import { RestateServers, whyNoRestate } from "../../engines/restate/server.mjs";
+import { startServers } from "../../engines/servers.mjs";
 import { median } from "../measure.mjs";
-import { ensurePeer } from "../peer.mjs";
 import { MANY, result } from "./program.mjs";
 
 const ROUNDS = 5;
-const folder = new URL("../../engines/restate/", import.meta.url);
-export const RESTATE = fileURLToPath(new URL("index.mjs", folder));
 
 /**
  * @param {(engine: string) => Promise<number>} measure milliseconds of one session with so many steps
@@ -21,13 +17,15 @@ export async function measureEngines(measure) {
   const steps = async (/** @type {string} */ engine) => perStep(await repeated(() => measure(engine)));
   /** @type {{ [key: string]: number | string }} */
   const found = { local_step_ms: await steps("local") };
-  const installed = await ensurePeer(folder, "Restate");
-  const reason = installed.ok ? whyNoRestate() : installed.reason;
-  if (reason !== undefined) return { ...found, restate: reason };
-  const servers = await RestateServers.start();
-  Object.assign(process.env, servers.environment);
+  let servers;
   try {
-    found.restate_step_ms = await steps(RESTATE);
+    servers = await startServers("restate");
+  } catch (error) {
+    return { ...found, restate: String(error) };
+  }
+  if (servers === undefined) return found;
+  try {
+    found.restate_step_ms = await steps("restate");
     found.restate_own_step_ms = await ownSteps(servers.environment);
   } finally {
     await servers.stop();

@@ -1,6 +1,6 @@
 // @ts-check
-// `npm run bench -- cluster [--sessions N] [--workers 1,2,4] [--store postgres://…] [--json]`: steps per second of 1, 2 and 4 worker
-// processes on one store, with `local` as the engine; how long it takes until another worker has the session of one that was killed;
+// `npm run bench -- cluster [--sessions N] [--workers 1,2,4] [--store postgres://…] [--engine restate|dbos] [--json]`: steps per second
+// of 1, 2 and 4 worker processes on one store, with one engine; how long it takes until another worker has the session of one that was killed;
 // milliseconds per step with `local` and with Restate; and the bytes of a SQLite store per step. All workers share this machine: beyond its cores, more of them measure their contention.
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { openRath, statusOf } from "openrath";
+import { engineFile, startServers } from "../../engines/servers.mjs";
 import { columns, median } from "../measure.mjs";
 import { measureEngines } from "./engines.mjs";
 import { many, quick, STEPS, slow } from "./program.mjs";
@@ -21,6 +22,7 @@ const option = (/** @type {string} */ name) => {
 const count = Number(option("sessions") ?? 200);
 const sizes = (option("workers") ?? "1,2,4").split(",").map(Number);
 const TAKEOVERS = 3;
+const chosen = option("engine") ?? "local";
 const folder = mkdtempSync(join(tmpdir(), "rath-bench-cluster-"));
 const file = join(folder, "rath.db");
 const url = option("store") ?? `sqlite:${file}`;
@@ -35,14 +37,15 @@ process.once("exit", () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+process.env.RATH_STORE = url;
 const rath = openRath({ store: url });
 const store = await rath.store();
 /** Names are new in each call, also where the store is not. */
 const mark = Date.now().toString(36);
 
-async function start(engine = "local", at = rath) {
+async function start(engine = chosen, at = rath) {
   const store = await at.store();
-  const words = ["worker", program, "--store", at === rath ? url : long, "--engine", engine];
+  const words = ["worker", program, "--store", at === rath ? url : long, "--engine", engineFile(engine)];
   const child = spawn(process.execPath, [command, ...words], {
     stdio: ["ignore", "ignore", "inherit"],
   });
@@ -122,18 +125,20 @@ async function sessionWith(/** @type {string} */ engine) {
 /** @type {{ [key: string]: number | string | readonly number[] }} */
 const report = {
   store: url.split(":")[0] ?? "",
-  engine: "local",
+  engine: chosen,
   cores: availableParallelism(),
   load_before: loadavg()[0] ?? 0,
   sessions: count,
   steps_per_session: STEPS,
 };
-for (const size of sizes) report[`local_steps_per_s_${size}`] = Math.round(await stepsPerSecond(size));
+const servers = await startServers(chosen);
+for (const size of sizes) report[`${chosen}_steps_per_s_${size}`] = Math.round(await stepsPerSecond(size));
 const takeovers = [];
 for (let round = 0; round < TAKEOVERS; round++) takeovers.push(await takeover(round));
 report.takeover_ms = median(takeovers);
 report.takeovers_ms = takeovers;
-Object.assign(report, await measureEngines(sessionWith));
+await servers?.stop();
+if (chosen === "local") Object.assign(report, await measureEngines(sessionWith));
 await rath.close();
 // Closed, the whole store is in one file.
 if (url.startsWith("sqlite:"))

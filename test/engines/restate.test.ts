@@ -64,7 +64,7 @@ it("[EN10] a Restate server for tests asks nothing outside this machine", async 
 });
 
 it("[EN4] [EN7] a slice of the crash campaign loses nothing, and repeats no write unreported", async () => {
-  const words = reason === undefined ? ["--engine", "restate", "--nodes", "1", "--concurrency", "4"] : [];
+  const words = reason === undefined ? ["--engine", "restate", "--nodes", "3", "--concurrency", "4"] : [];
   const { stdout } = await promisify(execFile)(process.execPath, [
     campaign,
     "--sessions",
