@@ -421,8 +421,7 @@ export class Tenure {
     const all = this.#beats % ALL_BEATS === 0;
     const work = async (): Promise<void> => {
       await this.member.watchOver(all);
-      if (all) await this.#setClock();
-      if (all) await this.#fileLeft();
+      if (all) await Promise.all([this.#setClock(), this.#fileLeft()]);
       await this.#promote();
       // A wake may have been lost.
       await this.#fill();
