@@ -81,20 +81,24 @@ async function prepare(client: PgClient, { shown, schema }: Target): Promise<Ope
       `Cannot keep a store at ${shown}: the encoding of the database is ${String(server.encoding)}.`,
       "create a database for it: createdb --encoding UTF8 --template template0 NAME",
     );
+  const inSchema = `relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = '${schema}')`;
   const versionNow = async (): Promise<number> => {
-    const { found } = await ask(`SELECT to_regclass('"${schema}".about') IS NOT NULL AS found`);
+    // Asked of the catalogue: a connection may hold for true that there is no such schema, until it opens a table.
+    const { found } = await ask(
+      `SELECT EXISTS (SELECT 1 FROM pg_class WHERE relname = 'about' AND ${inSchema}) AS found`,
+    );
     return found === true ? ((await ask("SELECT version FROM about")).version as number) : 0;
   };
   let version = await versionNow();
   if (version < MIGRATIONS.length && server.standby !== true) {
     // The lock ends with the transaction, so a pooler in transaction mode may be in between.
-    await client.query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCK})`);
+    await client.query(`BEGIN ISOLATION LEVEL READ COMMITTED; SELECT pg_advisory_xact_lock(${LOCK})`);
     // Asked again under the lock: another process may have been first.
     version = await versionNow();
     if (version === 0) {
       const { found, used } = await ask(
-        `SELECT to_regnamespace('"${schema}"') IS NOT NULL AS found,
-           EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = to_regnamespace('"${schema}"')) AS used`,
+        `SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = '${schema}') AS found,
+           EXISTS (SELECT 1 FROM pg_class WHERE ${inSchema}) AS used`,
       );
       if (used === true)
         throw new StoreError(

@@ -127,6 +127,76 @@ describe("a store on a server", () => {
     expect((await right.lease("main", { owner: "right" })).epoch).toBeGreaterThan(taken.epoch);
   });
 
+  it("[P14] a commit whose acknowledgement was lost is acknowledged when the standbys have it", async () => {
+    const store = await opened(fresh());
+    await store.save(Session.start("hi"), { name: "main" });
+    const standbys = (of: string): void => {
+      for (const sql of [`ALTER SYSTEM SET synchronous_standby_names = '${of}'`, "SELECT pg_reload_conf()"])
+        server.sql(sql);
+    };
+    standbys("nobody");
+    onTestFinished(() => standbys(""));
+    let outcome = "";
+    const saving = store.save(Session.start("there"), { name: "other" }).then(
+      () => {
+        outcome = "acknowledged";
+      },
+      (error) => {
+        outcome = error.code;
+      },
+    );
+    const ended = new Set<string>();
+    // The second wait for a standby is that of the attempt after the first was cut off.
+    while (ended.size < 2 && outcome === "") {
+      const pid = server.sql("SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
+      if (pid !== "" && ended.size === 0) server.sql(`SELECT pg_terminate_backend(${pid})`);
+      if (pid !== "") ended.add(pid);
+      await new Promise((done) => setTimeout(done, 10));
+    }
+    expect([outcome, ended.size]).toEqual(["", 2]);
+    standbys("");
+    await saving;
+    expect(outcome).toBe("acknowledged");
+  });
+
+  it("[P15] programs that open a new store at once get it, whatever the defaults of the server are", async () => {
+    server.sql("CREATE DATABASE odd");
+    for (const setting of [
+      "default_transaction_isolation = 'repeatable read'",
+      "standard_conforming_strings = off",
+    ])
+      server.sql(`ALTER DATABASE odd SET ${setting}`);
+    for (const database of ["postgres", "odd"]) {
+      const url = `${server.url(database)}?schema=s${++schemas}`;
+      const stores = await Promise.all([1, 2, 3, 4, 5, 6].map(() => opened(url)));
+      const words = `\\x41 ' ${"text ".repeat(50)}`;
+      await Promise.all(
+        stores.map((store, n) =>
+          store.save(Session.start(words, { inline: 0 }).say("on"), { name: `n${n}`, key: "a\\b" }),
+        ),
+      );
+      const [store] = stores as [Store];
+      expect((await store.load("n3")).transcript[0]).toMatchObject({ content: words });
+      expect((await store.save(await store.load("n3"), { name: "n3", key: "a\\b" })).replayed).toBe(true);
+      expect((await store.check()).findings).toEqual([]);
+    }
+  });
+
+  it("[P17] the marks of processes that were killed are removed", async () => {
+    const url = fresh();
+    const store = await openStore(url);
+    await store.save(Session.start("hi"), { name: "main" });
+    const marks = `s${schemas}.writers`;
+    server.sql(
+      `INSERT INTO ${marks} VALUES (gen_random_uuid(), 1, now() - interval '8 days'), (gen_random_uuid(), 1, now())`,
+    );
+    let session = Session.start("long");
+    for (let n = 0; n < 100; n++) session = session.say(`${n}`);
+    await store.save(session, { name: "long" });
+    await store.close();
+    expect(server.sql(`SELECT count(*) FROM ${marks}`)).toBe("1");
+  });
+
   it("[P5] ten thousand steps take at most 1.4 times their content", async () => {
     const store = await opened(fresh());
     let session = Session.start("hi");

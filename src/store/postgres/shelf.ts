@@ -159,7 +159,7 @@ export class PgShelf extends SqlShelf implements Shelf {
       .transaction(
         () => [],
         ({ waiting }) => ({
-          sql: waiting < least ? "" : this.#writer.qualified(PACK),
+          sql: waiting < least ? "" : this.#writer.qualified(`${PACK};${OLD_WRITERS}`),
           result: waiting >= least,
         }),
       )
@@ -314,6 +314,9 @@ export class PgShelf extends SqlShelf implements Shelf {
     this.#rows.close(reason);
   }
 }
+
+/** The marks of processes that were killed: nobody asks for an acknowledgement that long. */
+const OLD_WRITERS = "DELETE FROM writers WHERE at < now() - interval '7 days'";
 
 /** Removes the ends of chains, each from a place on. */
 function cutChains(cuts: readonly Place[], ids: readonly FactId[]): readonly string[] {

@@ -56,7 +56,9 @@ export class Writer {
   constructor(target: Target, asynchronous: boolean, ready: () => Promise<void> | undefined) {
     this.#target = target;
     this.#ready = ready;
-    this.#begin = `BEGIN; SET LOCAL lock_timeout = ${PATIENCE_MS};${asynchronous ? " SET LOCAL synchronous_commit = on;" : ""}`;
+    // Whatever the defaults of the server are: another isolation fails where writers wait for each other, and other rules for
+    // texts would read bytes as something else.
+    this.#begin = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL standard_conforming_strings = on; SET LOCAL lock_timeout = ${PATIENCE_MS};${asynchronous ? " SET LOCAL synchronous_commit = on;" : ""}`;
   }
 
   get dead(): StoreError | undefined {
@@ -123,7 +125,7 @@ export class Writer {
     return this.#patiently(async (client) => {
       allowed *= LONGER;
       await this.#ready();
-      const [, , , state, told, ...answers] = resultsOf(
+      const [, , , , state, told, ...answers] = resultsOf(
         await client.query(
           [
             `${this.#begin} SET LOCAL idle_in_transaction_session_timeout = ${allowed}`,
@@ -134,9 +136,11 @@ export class Writer {
         ),
       ).slice(this.#begin.includes("synchronous_commit") ? 1 : 0);
       const row = { ...state?.[0], ...told?.[0] } as { readonly [column: string]: unknown };
-      // The acknowledgement of an earlier attempt was lost, not the commit.
+      const mark = `${this.qualified("INSERT INTO writers")} (id, n) VALUES ('${this.#id}', ${mine}) ON CONFLICT (id) DO UPDATE SET n = excluded.n, at = now()`;
       if (sent !== undefined && Number(row.n) === mine) {
-        await client.query("ROLLBACK");
+        // The acknowledgement of an earlier attempt was lost, not the commit. It may be on this server alone: another commit
+        // is acknowledged when the standbys have both.
+        await client.query(`${mark};COMMIT`);
         return sent.result;
       }
       let written: ReturnType<Work<Result>>;
@@ -161,7 +165,6 @@ export class Writer {
         return written.result;
       }
       sent = { result: written.result };
-      const mark = `${this.qualified("INSERT INTO writers")} (id, n) VALUES ('${this.#id}', ${mine}) ON CONFLICT (id) DO UPDATE SET n = excluded.n, at = now()`;
       await client.query(`${written.sql};${mark};COMMIT${written.tell ? `;${written.tell}` : ""}`);
       return written.result;
     });

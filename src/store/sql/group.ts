@@ -1,3 +1,5 @@
+import { StoreError } from "../error.js";
+
 type Waiting<Item, Result> = {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
@@ -47,8 +49,10 @@ export class GroupCommit<Item, Result> {
     try {
       await this.#make(group);
     } catch (error) {
-      // One commit that cannot be made must not take its neighbours with it; a disk that fails fails them all.
-      const alone = group.length > 1 && this.#dead() === undefined;
+      // One commit that cannot be made must not take its neighbours with it; a disk that fails fails them all, and so does a
+      // server that is away: it may have made them before, and each would wait for it as long again.
+      const isAway = error instanceof StoreError && error.data.retry === true;
+      const alone = group.length > 1 && this.#dead() === undefined && !isAway;
       for (const one of group) {
         if (alone) await this.#make([one]).catch(one.reject);
         else one.reject(error);

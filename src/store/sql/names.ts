@@ -6,6 +6,8 @@ import type { Rows, SqlRow } from "./rows.js";
 /** No character comes after it. */
 const LAST = "\u{10ffff}";
 const COLUMNS = "name, id, epoch, owner, until, moved";
+/** No name has control characters or half a pair of them. PostgreSQL cannot be asked for the first, and takes the second for another. */
+const STRANGE = /[\p{Cc}\p{Cs}]/u;
 /** As many names are sorted rather than sought among those that moved lately. */
 const FEW = 5000;
 
@@ -21,6 +23,7 @@ export class NameReader implements Pick<NameTable, "get" | "under" | "page" | "m
   }
 
   get(name: string): NameRecord | undefined {
+    if (STRANGE.test(name)) return undefined;
     const row = this.#rows.get(`SELECT ${COLUMNS} FROM names WHERE name = ?`, name);
     return row && this.#recordOf(row);
   }
@@ -37,6 +40,7 @@ export class NameReader implements Pick<NameTable, "get" | "under" | "page" | "m
   }
 
   page(page: NamePage): readonly NameRecord[] {
+    if (STRANGE.test(page.under)) return [];
     const range = [page.under, `${page.under}${LAST}${LAST}`];
     const limit = page.limit < 0 ? Number.MAX_SAFE_INTEGER : page.limit;
     const within = "id IS NOT NULL AND name >= ? AND name < ?";
@@ -45,7 +49,7 @@ export class NameReader implements Pick<NameTable, "get" | "under" | "page" | "m
         .all(
           `SELECT ${COLUMNS} FROM names WHERE ${within} AND name > ? ORDER BY name LIMIT ?`,
           ...range,
-          page.after ?? "",
+          page.after?.split("\0", 1)[0] ?? "",
           limit,
         )
         .map((row) => this.#recordOf(row));

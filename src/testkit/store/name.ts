@@ -69,12 +69,22 @@ export const nameCases: readonly StoreCase[] = [
     await store.save(Session.start("anew"), { name: "b", expect: null });
   }),
 
-  promise("[S25] what cannot be a name is refused before anything is written", async ({ store }) => {
-    const session = Session.start("hi");
-    for (const name of ["", "a\nb", "\0", "\ud800", "f".repeat(64), "x".repeat(1000)])
-      await refused("store-failed", store.save(session, { name }));
-    equal(await store.has(session.id), false);
-  }),
+  promise(
+    "[S25] what cannot be a name is refused before anything is written, and leads to nothing",
+    async ({ store }) => {
+      const session = Session.start("hi");
+      for (const name of ["", "a\nb", "\0", "\ud800", "f".repeat(64), "x".repeat(1000)])
+        await refused("store-failed", store.save(session, { name }));
+      equal(await store.has(session.id), false);
+      await store.save(session, { name: "\ufffd" });
+      for (const name of ["a\nb", "a\0b", "\ud800"]) {
+        equal(await store.head(name), undefined);
+        await refused("not-found", store.load(name));
+        deepStrictEqual(await store.names({ under: name }), []);
+      }
+      equal((await store.names({ after: "a\0b" })).length, 1);
+    },
+  ),
 
   promise("[S26] of writers that move a name at once, exactly one wins", async ({ store }) => {
     let head = Session.start("hi");
