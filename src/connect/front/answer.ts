@@ -95,7 +95,7 @@ export async function giveReplies(
   const given = replies.map((reply) => {
     const one = pending.get(reply.of);
     if (one === undefined || one.answered || !isAnswerable(one))
-      throw new RequestError(409, "answer-refused", "Cannot answer: nothing waits for that.", {
+      throw new RequestError(409, "answer-refused", "Cannot answer: no request waits for it.", {
         hint: "answer what is asked, once, by its id",
         data: { of: reply.of, waiting: [...pending.keys()] },
       });
@@ -160,7 +160,7 @@ function checked(one: Awaited, value: Json): Json {
         (fields.approved === true && fields.instead === undefined) ||
         (fields.approved === false && fields.edit === undefined);
   if (fits) return value;
-  throw new RequestError(422, "answer-unclear", "Cannot answer: it says neither yes nor no.", {
+  throw new RequestError(422, "answer-unclear", "Cannot answer: the answer is neither yes nor no.", {
     hint:
       one.doubt === true
         ? 'say what became of it: { "decision": "done" | "failed" | "again" }'

@@ -60,13 +60,13 @@ export function approvals(rath: Rath, options: ApprovalsOptions): Handler {
       if (request.method === "GET")
         return Response.json({ awaited: await waitingFor(rath, sender, under) }, { headers: FRESH });
       if (request.method !== "POST")
-        throw new RequestError(405, "method-refused", "This method is not answered here.", {
+        throw new RequestError(405, "method-refused", "This method is not supported here.", {
           hint: "GET lists what waits, POST answers it",
         });
       const { name, of, value, digest } = wordOf(await jsonOf(request, options));
       const one = (await waitingFor(rath, sender, under)).find((one) => one.name === name && one.id === of);
       if (one === undefined || (digest !== undefined && digest !== one.digest))
-        throw new RequestError(409, "answer-refused", "Cannot answer: nothing of this waits for you.", {
+        throw new RequestError(409, "answer-refused", "Cannot answer: no such request waits for you.", {
           hint: "GET lists what waits, with its digest",
           data: { name, of },
         });
@@ -105,7 +105,7 @@ function wordOf(body: unknown): Word {
   const { name, of, value, digest } = fields;
   if (typeof name === "string" && typeof of === "string" && value !== undefined)
     return { name, of, value: value as Json, ...(typeof digest === "string" && { digest }) };
-  throw new RequestError(422, "input-broken", "The request cannot be taken: it says not what it answers.", {
+  throw new RequestError(422, "input-broken", "Cannot read the answer: it does not name a request.", {
     hint: 'send { "name": "…", "of": "…", "value": { "approved": true } }, with the name and id that GET lists',
   });
 }

@@ -77,7 +77,7 @@ export async function whoSent(request: Request, { principal }: DoorOptions): Pro
   const who = await principal(request);
   if (who instanceof Response) return who;
   if (isSender(who)) return who;
-  throw new RequestError(403, "forbidden", "Nobody knows who sent this.", { hint: SENDERS });
+  throw new RequestError(403, "forbidden", "The sender of this request is not known.", { hint: SENDERS });
 }
 
 /** The JSON of a request. Read piece by piece: a header can claim any length, and a sender need not stop. */

@@ -127,7 +127,7 @@ function requestOf(incoming: IncomingMessage, body: LimitedBody, signal: AbortSi
   const base = `http://${given.host ?? "localhost"}`;
   const url = URL.canParse(originalUrl, base) ? new URL(originalUrl, base) : undefined;
   if (UNSENT.has(method))
-    throw new RequestError(405, "method-refused", "This method is not answered here.", {
+    throw new RequestError(405, "method-refused", "This method is not supported here.", {
       hint: "send GET or POST",
     });
   if (url === undefined || url.username !== "" || url.password !== "")

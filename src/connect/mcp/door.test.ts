@@ -98,7 +98,7 @@ describe("who calls by HTTP", () => {
           .status;
       const unknown = await server.fetch(asked("tools/list"));
       expect([unknown.status, unknown.headers.get("www-authenticate")]).toEqual([401, "Bearer"]);
-      expect(await unknown.text()).toContain("Nobody knows who sent this.");
+      expect(await unknown.text()).toContain("The sender of this request is not known.");
       expect(await status("broken")).toBe(401);
       expect(warned).toHaveBeenCalledOnce();
       expect(await status("cat")).toBe(403);

@@ -69,10 +69,16 @@ export async function whoSent(
   }
   if (who instanceof Response) return who;
   if (isSender(who)) return who;
-  if (typeof who === "string" && who !== "") return refusal(403, "Nobody knows who sent this.", SENDERS);
-  return refusal(401, "Nobody knows who sent this.", "send what the server knows you by, such as a token", {
-    "www-authenticate": "Bearer",
-  });
+  if (typeof who === "string" && who !== "")
+    return refusal(403, "The sender of this request is not known.", SENDERS);
+  return refusal(
+    401,
+    "The sender of this request is not known.",
+    "send what the server knows you by, such as a token",
+    {
+      "www-authenticate": "Bearer",
+    },
+  );
 }
 
 /** A refusal in the words of the protocol, which says what to do. */

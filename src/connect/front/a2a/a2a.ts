@@ -108,7 +108,7 @@ function requireVersion(request: Request): void {
   if (/^1(\.|$)/.test(version)) return;
   throw new RpcError(
     "VERSION_NOT_SUPPORTED",
-    `A2A ${version} is not spoken here.`,
+    `A2A ${version} is not supported here.`,
     `send A2A-Version: ${A2A_VERSION}`,
   );
 }

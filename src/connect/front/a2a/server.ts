@@ -68,12 +68,12 @@ export class TaskServer {
         if (live !== undefined) return this.#stream(call, found.name, live, found.session?.fact.run);
         throw new RpcError(
           "UNSUPPORTED_OPERATION",
-          "Nothing of this task is under way.",
+          "This task has no run under way.",
           "read it with GetTask",
         );
       }
       case "GetExtendedAgentCard":
-        throw new RpcError("UNSUPPORTED_OPERATION", "There is no further card.", `read ${CARD_PATH}`);
+        throw new RpcError("UNSUPPORTED_OPERATION", "There is no extended card.", `read ${CARD_PATH}`);
       case "CreateTaskPushNotificationConfig":
       case "GetTaskPushNotificationConfig":
       case "ListTaskPushNotificationConfigs":
@@ -100,7 +100,7 @@ export class TaskServer {
     if (this.#push !== undefined) return this.#push;
     throw new RpcError(
       "PUSH_NOTIFICATION_NOT_SUPPORTED",
-      "Nobody is notified from here.",
+      "This server sends no push notifications.",
       "use SubscribeToTask",
     );
   }
@@ -142,11 +142,15 @@ export class TaskServer {
     sender: FrontSender,
   ): Promise<void> {
     if (message.contextId !== undefined && message.contextId !== contextId)
-      throw new RpcError("INVALID_PARAMS", "The task is of another context.", `send contextId ${contextId}`);
+      throw new RpcError(
+        "INVALID_PARAMS",
+        "The task belongs to another context.",
+        `send contextId ${contextId}`,
+      );
     if (session === undefined || this.#live.has(name) || statusOf(session) !== "waiting")
       throw new RpcError(
         "UNSUPPORTED_OPERATION",
-        "The task waits for nothing.",
+        "The task does not wait for an answer.",
         `begin another in its context: leave out taskId, and send contextId ${contextId}`,
       );
     const replies = repliesOf(message, await this.#rath.pending(name));

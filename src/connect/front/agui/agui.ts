@@ -42,7 +42,7 @@ export function agui(rath: Rath, module: Module, options: AguiOptions): Handler 
   return async (request) => {
     try {
       if (request.method !== "POST" && request.method !== "GET")
-        throw new RequestError(405, "method-refused", "Only GET and POST are answered here.", {
+        throw new RequestError(405, "method-refused", "Only GET and POST are supported here.", {
           hint: "POST a RunAgentInput, or GET ?threadId=… to read a thread",
         });
       const sender = await senderOf(request, options);

@@ -160,7 +160,7 @@ export class Chat {
       throw new RequestError(
         409,
         "regenerate-refused",
-        "Only an answer that failed or was stopped is tried again.",
+        "Only an answer that failed or was stopped can be tried again.",
         {
           hint: "send the question again as a new message",
         },

@@ -56,7 +56,7 @@ export function uiStream(rath: Rath, module: Module, options: UiOptions): Handle
       }
       if (request.method === "DELETE" && !isStream)
         return Response.json({ stopped: chatOf(id).stop() }, { headers: NOT_KEPT });
-      throw new RequestError(405, "method-refused", "This method is not answered here.", {
+      throw new RequestError(405, "method-refused", "This method is not supported here.", {
         hint: "POST <api>, GET <api>/<chat id>/stream, GET or DELETE <api>/<chat id>",
       });
     } catch (error) {
