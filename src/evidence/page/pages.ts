@@ -173,10 +173,11 @@ export function pages(store: Store, options: PagesOptions = {}) {
     prompt: (ref: string, fact: FactId, options: ListOptions = {}): Promise<Prompt> =>
       promptOf(store, ref, fact, options),
     /** A question to the record by its name: `questions` has them. */
-    ask: (question: string, ref: string, options: QuestionOptions = {}): Promise<Answer> =>
-      soon.ask((progress) =>
-        ask(store, question, ref, { horizon: NEAR, ...defined({ progress }), ...options }),
-      ),
+    ask(question: string, ref: string, options: QuestionOptions = {}): Promise<Answer> {
+      const near = { horizon: NEAR, ...options };
+      if (!OF_MEMORIES.has(question)) return ask(store, question, ref, near);
+      return soon.ask((progress) => ask(store, question, ref, { ...near, ...defined({ progress }) }));
+    },
     /**
      * The same, of a thousand facts at a time, for the questions whose answers are made of all facts of a session: `next` goes on.
      * Without a session "by" is answered from the catalogue.
@@ -217,6 +218,9 @@ export type PagesOptions = {
    */
   readonly patience?: number;
 };
+
+/** Questions that need the index of what memories reached. */
+const OF_MEMORIES: ReadonlySet<string> = new Set(["memory", "ifFalse"]);
 
 /** Content of more bytes is told by its digest. */
 const CONTENT = 4_194_304;

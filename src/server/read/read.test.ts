@@ -293,6 +293,9 @@ it("[SR6] a page whose index has much to take in is answered at once, and the cl
     ["why", "influence"].map((about) => fetch(`${url}/api/memory/house/${id}/${about}`, { headers })),
   );
   expect([first?.status, second?.status]).toEqual([503, 503]);
+  // Questions that do not need it are answered meanwhile.
+  const asked = await fetch(`${url}/api/sessions/long/ask/branch`, { headers });
+  expect(asked.status).toBe(200);
   expect(await ada.influence({ space: "house", id })).toMatchObject({ memory: id, totals: { facts: 0 } });
   expect((await ada.memories({ space: "house" })).items).toMatchObject([{ id, told: 0 }]);
   expect((await ada.ask({ name: "long", question: "ifFalse", memory: id })).answer).toContain("nobody");
