@@ -26,6 +26,16 @@ const { values: options } = parseArgs({
   },
 });
 const ROUNDS = 5;
+/** Views of the long session, and what shows that their answer is there. */
+const VIEWS = {
+  runs: ["/s/long/graph?z=run", '[role="row"][data-id]'],
+  people: ["/s/long/graph?only=people", "main li, main h2"],
+  turns: ["/s/long/turns", "main article"],
+  timeline: ["/s/long/timeline", "main li"],
+  files: ["/s/long/files", "main h2"],
+  compare: ["/compare?a=long&b=long%2Faside", "main table"],
+  search: ["/?q=question+77", "main li button"],
+};
 const program = fileURLToPath(new URL("../../dist/cli/rath.js", import.meta.url));
 const assets = fileURLToPath(new URL("../../dist/studio/assets/", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "openrath-bench-"));
@@ -130,17 +140,6 @@ async function paint(page, address, selector) {
     )
   );
 }
-
-/** Views of the long session, and what shows that their answer is there. */
-const VIEWS = {
-  runs: ["/s/long/graph?z=run", '[role="row"][data-id]'],
-  people: ["/s/long/graph?only=people", "main li, main h2"],
-  turns: ["/s/long/turns", "main article"],
-  timeline: ["/s/long/timeline", "main li"],
-  files: ["/s/long/files", "main h2"],
-  compare: ["/compare?a=long&b=long%2Faside", "main table"],
-  search: ["/?q=question+77", "main li button"],
-};
 
 /** The median of each other view, and which one is the slowest. @param {Page} page @param {string} origin */
 async function measureViews(page, origin) {
