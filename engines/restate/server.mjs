@@ -17,7 +17,13 @@ const RUN = 'mount --bind "$1" /etc/hosts && shift && exec "$@"';
 /** Says why no server can be started here, if so. */
 export function whyNoRestate() {
   if (binary() === undefined) return "the Restate server is not installed for this platform";
-  const { status } = spawnSync(ALONE[0] ?? "", [...ALONE.slice(1), "true"]);
+  const { status } = spawnSync(ALONE[0] ?? "", [
+    ...ALONE.slice(1),
+    "mount",
+    "--bind",
+    "/etc/hosts",
+    "/etc/hosts",
+  ]);
   return status === 0
     ? undefined
     : "Restate cannot be kept from asking other machines: unshare does not work";
