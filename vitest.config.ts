@@ -28,6 +28,8 @@ const LONGEST = [
   "src/testkit/sandbox/conformance.test.ts",
   "src/session/scale.test.ts",
   "src/store/postgres/server.test.ts",
+  "test/engines/restate.test.ts",
+  "test/engines/dbos.test.ts",
   "src/cluster/crash.test.ts",
   "src/store/scale.test.ts",
   "test/studio/views.test.ts",

@@ -8,7 +8,6 @@ import { loadSdk } from "./sdk.mjs";
 /**
  * @typedef {import("openrath/cluster").EngineHost} EngineHost
  * @typedef {import("openrath/cluster").Wake} Wake
- * @typedef {import("openrath/cluster").Taken} Taken
  * @typedef {{ ingress: readonly string[], admin: readonly string[], host: string, port: number }} Settings
  */
 

@@ -12,12 +12,20 @@ import { join } from "node:path";
  * that name is this machine, where nobody answers.
  */
 const ALONE = ["unshare", "--user", "--map-root-user", "--mount"];
-const RUN = 'mount --bind "$1" /etc/hosts && shift && exec "$@"';
+/** The server ends when its pipe does: also when the process that started it is killed. */
+const RUN =
+  'mount --bind "$1" /etc/hosts || exit 1; shift; "$@" & server=$!; exec 3<&0; (cat <&3 >/dev/null; kill -KILL $server) & wait $server';
 
 /** Says why no server can be started here, if so. */
 export function whyNoRestate() {
   if (binary() === undefined) return "the Restate server is not installed for this platform";
-  const { status } = spawnSync(ALONE[0] ?? "", [...ALONE.slice(1), "true"]);
+  const { status } = spawnSync(ALONE[0] ?? "", [
+    ...ALONE.slice(1),
+    "mount",
+    "--bind",
+    "/etc/hosts",
+    "/etc/hosts",
+  ]);
   return status === 0
     ? undefined
     : "Restate cannot be kept from asking other machines: unshare does not work";
@@ -85,8 +93,8 @@ export class RestateServers {
     for (const name of names) {
       const child = this.#running.get(name);
       if (child === undefined) continue;
-      const over = new Promise((done) => child.once("exit", done));
-      child.kill("SIGKILL");
+      const over = child.exitCode === null && new Promise((done) => child.once("exit", done));
+      child.stdin?.end();
       await over;
       this.#running.delete(name);
     }
@@ -135,12 +143,20 @@ bind-address = "127.0.0.1:${admin}"
 bind-address = "127.0.0.1:${ingress}"
 `,
     );
-    const traced = ["strace", "-f", "-e", "trace=connect,sendto", "-o", join(this.folder, `${name}.trace`)];
+    const traced = [
+      "strace",
+      "-D",
+      "-f",
+      "-e",
+      "trace=connect,sendto",
+      "-o",
+      join(this.folder, `${name}.trace`),
+    ];
     const program = [...(this.#trace ? traced : []), binary() ?? "", "--config-file", config];
     const child = spawn(
       ALONE[0] ?? "",
       [...ALONE.slice(1), "sh", "-c", RUN, "sh", join(this.folder, "hosts"), ...program],
-      { stdio: ["ignore", "ignore", "ignore"], cwd: this.folder },
+      { stdio: ["pipe", "ignore", "ignore"], cwd: this.folder },
     );
     this.#running.set(name, child);
   }
@@ -150,7 +166,6 @@ bind-address = "127.0.0.1:${ingress}"
   }
 
   #end = () => {
-    for (const child of this.#running.values()) child.kill("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });
   };
 }

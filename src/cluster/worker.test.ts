@@ -8,6 +8,7 @@ import { expect, it } from "vitest";
 import { openRath, type Rath, statusOf } from "../runtime/index.js";
 import type { Session } from "../session/index.js";
 import { signal, sleep, step, workflow } from "../workflow/index.js";
+import type { Engine, EngineHost, Wake } from "./engine.js";
 import {
   board,
   cancel,
@@ -431,3 +432,55 @@ it("[CL15] a session is submitted once, by several at once too", async () => {
       code: "run-refused",
     });
 });
+
+it(
+  "[CL16] a forged, stale or repeated wake takes nothing, and a worker without room says so",
+  LONG,
+  async () => {
+    const { store, rath } = await place();
+    let host: EngineHost | undefined;
+    const woken: Wake[] = [];
+    const engine: Engine = {
+      name: "test",
+      connect: async (given) => {
+        host = given;
+        return {
+          wake: async (wake) => void woken.push(wake),
+          close: async () => {},
+        };
+      },
+    };
+    const one = await work(store, [greet, waits], { engine, concurrency: 1 });
+    const { take, rested } = host as unknown as EngineHost;
+    await rath.submit(greet, rath.start("a"), { name: "a" });
+    const wake = await until(async () => woken[0]);
+    const { id } = await rath.submit(greet, rath.start("b"), { name: "b" });
+    const other = { ...wake, session: "b", run: id };
+    // Nothing is taken until the engine says so, and what it says must be true.
+    expect(one.running).toEqual([]);
+    const forged = [
+      { ...wake, session: other.session },
+      { ...wake, run: other.run },
+      { ...wake, module: "waits" },
+      { ...wake, version: other.run },
+      { ...wake, run: "0".repeat(64) as Wake["run"] },
+    ];
+    for (const one of forged) expect(await take(one)).toBe("gone");
+    const answers = await Promise.all([take(wake), take(wake), take(other)]);
+    expect(answers).toEqual([
+      "taken",
+      expect.stringMatching(/gone|busy/),
+      expect.stringMatching(/busy|taken/),
+    ]);
+    await rested(wake);
+    expect(await stateIn(rath, wake.session)).toBe("finished");
+    expect(await take(wake)).toBe("gone");
+    // It is woken again as long as it is due.
+    await until(
+      async () => woken.filter(({ run }) => run === other.run).length > 1 || answers[2] === "taken",
+    );
+    if (answers[2] !== "taken") expect(await take(other)).toBe("taken");
+    expect(await ended(rath, other.session)).toBe("finished");
+    for (const one of woken) expect(Object.keys(one).sort()).toEqual(["module", "run", "session", "version"]);
+  },
+);

@@ -19,6 +19,10 @@ export default async function badLuck() {
       });
       return {
         close: () => link.close(),
+        left: async (worker) => {
+          await link.left?.(worker);
+          note("left", { worker });
+        },
         wake: async (wake) => {
           note("in", wake);
           if (wake.session.startsWith("lost") && !lost.has(wake.session)) {
