@@ -434,7 +434,7 @@ it("[CL15] a session is submitted once, by several at once too", async () => {
 });
 
 it(
-  "[CL16] a forged, stale or repeated wake takes nothing, and a worker without room says so",
+  "[CL19] a forged, stale or repeated wake takes nothing, and a worker without room says so",
   LONG,
   async () => {
     const { store, rath } = await place();
