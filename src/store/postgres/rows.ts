@@ -8,6 +8,8 @@ const PATIENCE_MS = 10_000;
 /** How long the whole process is: reading at once holds up everybody, so it has so much of each stretch of patience. */
 const HELD_UP_MS = 1_000;
 const PAUSE_MS = 50;
+/** How long a server may be silent in the middle of an answer: a network that was cut says nothing by itself. */
+const SILENT_MS = 10_000;
 /** No answer at all, not even that it takes too long: the thread is gone. */
 const NO_ANSWER_MS = 120_000;
 
@@ -27,6 +29,7 @@ type Answer = { readonly n: number } & (
 export class PgRows implements Rows {
   readonly path: string;
   readonly #target: Target;
+  readonly #silent: number;
   readonly #texts = new Map<string, string>();
   readonly #sleep = new Int32Array(new SharedArrayBuffer(4));
   #thread: Thread | undefined;
@@ -37,9 +40,10 @@ export class PgRows implements Rows {
   #waiting: Promise<void> | undefined;
   #dead: StoreError | undefined;
 
-  constructor(target: Target) {
+  constructor(target: Target, silent = SILENT_MS) {
     this.path = target.shown;
     this.#target = target;
+    this.#silent = silent;
   }
 
   get(sql: string, ...values: SqlValue[]): SqlRow | undefined {
@@ -161,7 +165,8 @@ export class PgRows implements Rows {
   #start(): Thread {
     const { port1, port2 } = new MessageChannel();
     const signal = new Int32Array(new SharedArrayBuffer(8));
-    const workerData = { port: port2, signal, driver: driverPath(), config: this.#target.config };
+    const { config } = this.#target;
+    const workerData = { port: port2, signal, driver: driverPath(), config, silent: this.#silent };
     const worker = new Worker(PROGRAM, {
       eval: true,
       execArgv: [],
@@ -211,10 +216,11 @@ const TABLES =
 
 /** The program of the thread. Text, so that it runs from sources, from the package and from a bundle alike. */
 const PROGRAM = `
-const { workerData: { port, signal, driver, config } } = require("node:worker_threads");
+const { workerData: { port, signal, driver, config, silent } } = require("node:worker_threads");
 const pg = require(driver);
 const types = { getTypeParser: (oid, format) => (oid === 20 ? Number : pg.types.getTypeParser(oid, format)) };
 let client;
+let heardAt = 0;
 async function connected() {
   if (client !== undefined) return client;
   const made = new pg.Client({ ...config, types });
@@ -224,6 +230,7 @@ async function connected() {
   made.on("error", drop);
   made.on("end", drop);
   await made.connect();
+  made.connection.stream.on("data", () => (heardAt = Date.now()));
   Atomics.store(signal, 1, 1);
   return (client = made);
 }
@@ -239,7 +246,12 @@ async function answer({ n, text, values }) {
     const made = await connected();
     // Only to have a connection.
     if (text === "") return { n, rows: [] };
-    const result = await made.query(values.length === 0 ? text : { text, values: values.map(plain) });
+    heardAt = Date.now();
+    const listening = setInterval(() => {
+      if (Date.now() - heardAt > silent) made.connection.stream.destroy(new Error("the connection is silent"));
+    }, silent / 4);
+    const asked = made.query(values.length === 0 ? text : { text, values: values.map(plain) });
+    const result = await asked.finally(() => clearInterval(listening));
     return { n, rows: [result].flat().map(({ rows }) => rows) };
   } catch (error) {
     const { message, code } = error;

@@ -1,10 +1,12 @@
 import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import Module from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { Session } from "../../session/index.js";
+import { closedError } from "../error.js";
 import { openStore } from "../open.js";
 import type { Store } from "../store.js";
 import { folder } from "../testing/folder.js";
@@ -16,6 +18,8 @@ import {
   serverUser,
 } from "../testing/postgres.js";
 import { ensureBuilt, Worker } from "../testing/worker.js";
+import { targetOf } from "./driver.js";
+import { PgRows } from "./rows.js";
 
 const AT = "2026-01-01T00:00:00.000Z";
 let server: PostgresServer;
@@ -125,6 +129,35 @@ describe("a store on a server", () => {
     const taken = await anHourOff(() => ahead.lease("main", { owner: "ahead", milliseconds: 1 }));
     await new Promise((done) => setTimeout(done, 20));
     expect((await right.lease("main", { owner: "right" })).epoch).toBeGreaterThan(taken.epoch);
+  });
+
+  it("[P13] a network that is cut without a word does not hold up a reader for long", async () => {
+    const port = await freePort();
+    // In a process of its own, since a reader holds up this one. It swallows everything after a line of input.
+    const program = `
+      const { connect, createServer } = require("node:net");
+      let cut = false;
+      createServer((near) => {
+        const far = connect(${server.port}, "127.0.0.1");
+        for (const [from, to] of [[near, far], [far, near]]) {
+          from.on("data", (bytes) => cut || to.write(bytes));
+          from.on("error", () => {}).on("close", () => to.destroy());
+        }
+      }).listen(${port}, "127.0.0.1", () => console.log("on"));
+      process.stdin.on("data", () => { cut = true; console.log("cut"); });
+      process.stdin.on("end", () => process.exit());`;
+    const proxy = spawn(process.execPath, ["--eval", program], { stdio: ["pipe", "pipe", "inherit"] });
+    onTestFinished(() => void proxy.stdin.end());
+    await once(proxy.stdout, "data");
+    const rows = new PgRows(targetOf(`postgres://postgres@127.0.0.1:${port}/postgres`), 1_000);
+    onTestFinished(() => rows.close(closedError("it")));
+    expect(rows.get("SELECT 1 AS one")).toEqual({ one: 1 });
+    proxy.stdin.write("cut\n");
+    await once(proxy.stdout, "data");
+    const from = performance.now();
+    expect(() => rows.get("SELECT 2 AS two")).toThrow(/Cannot reach the database/);
+    // Without an end to its patience it takes the minute that an answer may take.
+    expect(performance.now() - from).toBeLessThan(30_000);
   });
 
   it("[P14] a commit whose acknowledgement was lost is acknowledged when the standbys have it", async () => {
