@@ -81,9 +81,15 @@ it("[SG2] open streams are limited, in all and for each person", async () => {
     client(url, { token: token("bea", ["view"]) }),
   ];
   const stop = new AbortController();
-  const open = (one: typeof ada) => one.events({}, { signal: stop.signal });
+  // A response that nobody holds is collected, and its stream is closed.
+  const held: Response[] = [];
+  const open = async (one: typeof ada, { signal } = stop) => {
+    const response = await one.events({}, { signal });
+    held.push(response);
+    return response;
+  };
   const first = new AbortController();
-  await ada.events({}, { signal: first.signal });
+  await open(ada, first);
   await open(ada);
   await expect(open(ada)).rejects.toMatchObject({ status: 429, code: "streams-limited" });
   await open(bea);
@@ -97,6 +103,7 @@ it("[SG2] open streams are limited, in all and for each person", async () => {
   }
   await expect(open(bea)).rejects.toMatchObject({ status: 429 });
   stop.abort();
+  expect(held.length).toBe(4);
 });
 
 it("[SG3] an error that is not about the request shows nothing of itself", () => {
