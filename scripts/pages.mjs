@@ -23,7 +23,10 @@ const groups = [
         "docs/cluster.md",
         "many workers on one store: submit, kill one, take over; queues, versions, `rath top`",
       ],
-      ["docs/scale.md", "how far a cluster scales: measured costs, a simulation, and what to do at its limits"],
+      [
+        "docs/scale.md",
+        "how far a cluster scales: measured costs, a simulation, and what to do at its limits",
+      ],
       ["docs/server.md", "`rath serve`: the store, runs and approvals over HTTP, with verified identities"],
       ["docs/coming-from.md", "coming from LangGraph, AI SDK, OpenAI Agents, Mastra or Temporal"],
       ["docs/paper.md", "the words of the paper, and the names of the package, as programs"],
