@@ -209,7 +209,7 @@ describe("a store on a server", () => {
         ),
       );
       const [store] = stores as [Store];
-      expect((await store.load("n3")).transcript[0]?.content).toBe(words);
+      expect((await store.load("n3")).transcript[0]).toMatchObject({ content: words });
       expect((await store.save(await store.load("n3"), { name: "n3", key: "a\\b" })).replayed).toBe(true);
       expect((await store.check()).findings).toEqual([]);
     }
