@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { openRath, type Rath, statusOf } from "../runtime/index.js";
 import type { NameMove, Store } from "../store/index.js";
-import { StoreError } from "../store/index.js";
+import { FencedError, StoreError } from "../store/index.js";
 import { signal, sleep, step, workflow } from "../workflow/index.js";
 import { board, cancel, drain, move, pause, release, unpause, worker } from "./index.js";
 import { atEnd, hooked, place, until, work } from "./testing/bench.js";
@@ -218,6 +218,25 @@ it("[CL32] a worker that is drained while it takes a session gives it back", LON
   await draining;
   expect(await state(rath, "a")).toBe("open");
   expect(await left(store)).toEqual(["due"]);
+});
+
+it("[CL32] a worker that is drained while it comes back under another name leaves", LONG, async () => {
+  const { store } = await place();
+  let old = "";
+  let draining: Promise<void> | undefined;
+  const lost = hooked(store, async (method, first) => {
+    if (old === "" || !String(first).startsWith(".queue/worker/")) return;
+    if (method === "renew" && first === `.queue/worker/${old}`) throw new FencedError(old, 1, undefined);
+    if (method !== "lease") return;
+    await Promise.resolve();
+    draining ??= one.drain();
+  });
+  const one = await worker({ store: lost, modules: { greet } });
+  old = one.id;
+  await until(async () => draining !== undefined);
+  await draining;
+  expect(one.id).not.toBe(old);
+  expect((await board(store)).workers.map(({ id }) => id)).not.toContain(one.id);
 });
 
 it("[CL32] a session that is paused while it is taken begins no effect", LONG, async () => {

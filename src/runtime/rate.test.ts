@@ -77,6 +77,8 @@ it("[RA2] calls that come together share a commit, and tokens are corrected by w
   for (const taken of done) taken(0);
   await limiter.admit("openai.chat", 0);
   expect((await untilNow()) - (await store.time())).toBeLessThanOrEqual(1);
+  (await limiter.admit("openai.chat", 0))(Number.NaN);
+  await limiter.admit("openai.chat", 0);
   await limiter.admit("other", 1e9);
   expect(await store.names({ under: ".rate/" })).toHaveLength(1);
 });

@@ -55,7 +55,8 @@ export class RateLimiter {
     });
     if (wait > 0) await sleep(wait, undefined, { ...(signal && { signal }) });
     return (taken) => {
-      line.debt += taken - tokens;
+      // A provider may count wrongly: then the estimate stays.
+      if (Number.isFinite(taken)) line.debt += taken - tokens;
     };
   }
 

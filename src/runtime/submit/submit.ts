@@ -131,8 +131,8 @@ export async function runOf(
 }
 
 /**
- * Lets a session go whose gate is open. Somebody may have opened it while the session was put behind it. A submitter that dies
- * in between has told nobody that it is submitted, and submits it again.
+ * Lets a session go whose gate is open. Somebody may have opened it while the session was put behind it; a program that dies in
+ * between has told nobody that it is submitted, and submits it again.
  */
 export async function passGate(store: Store, submission: Submission): Promise<void> {
   const { gate, id } = submission;
