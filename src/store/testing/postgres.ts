@@ -147,6 +147,16 @@ export class PostgresServer {
     this.#signal("SIGKILL");
   }
 
+  /** Keeps a supervised server away until `letBack`. */
+  keepAway(): void {
+    this.#process?.kill("SIGSTOP");
+    this.kill();
+  }
+
+  letBack(): void {
+    this.#process?.kill("SIGCONT");
+  }
+
   promote(): void {
     this.#run("pg_ctl", "promote", "-w", "-D", join(this.folder, "data"));
   }
