@@ -74,7 +74,7 @@ describe("the commands of workers", { timeout: 180_000 }, () => {
     );
     expect(later).toMatchObject({ code: 0, stdout: expect.stringContaining("later is in the queue.") });
     const before = await rath("top");
-    expect(before.stdout).toContain("0 running, 1 due, 0 stuck, 0 paused, 1 later, 0 waiting");
+    expect(before.stdout).toContain("0 running, 1 due, 0 stuck, 0 paused, 0 held, 1 later, 0 waiting");
     expect(before.stdout).toContain("No worker is here.");
     const { child, over, id } = await worker();
     await until(async () => (await status("a")) === "finished");
