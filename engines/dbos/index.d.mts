@@ -1,9 +1,9 @@
 import type { Engine } from "openrath/cluster";
 
 export type DbosOptions = {
-  /** A PostgreSQL database; DBOS makes the schema `dbos` in it. Default: DBOS_SYSTEM_DATABASE_URL, or RATH_STORE. */
+  /** The URL of a PostgreSQL database; DBOS creates the schema `dbos` in it. Default: DBOS_SYSTEM_DATABASE_URL, or RATH_STORE. */
   readonly url?: string;
-  /** Milliseconds between two looks at the queue. Default: 100. */
+  /** Milliseconds between two polls of the queue. Default: 100. */
   readonly interval?: number;
 };
 

@@ -36,7 +36,8 @@ export default function dbos(options = {}) {
 async function connect(host, url, interval) {
   // A worker that comes back under another name may not have left yet.
   for (let n = 0; n < 50 && current !== undefined; n++) await pause(100);
-  if (current !== undefined) throw new Error("DBOS runs one worker per process: start another process");
+  if (current !== undefined)
+    throw new Error("DBOS runs one worker per process: start the other worker in a process of its own");
   const { DBOS } = await import(SDK);
   current = host;
   workflow ??= DBOS.registerWorkflow(turn, { name: "turn" });

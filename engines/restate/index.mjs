@@ -191,7 +191,7 @@ class RestateLink {
  * @param {readonly string[]} servers @param {string} path @param {object} [body] @param {string} [method]
  */
 async function first(servers, path, body, method) {
-  let failure = new Error("no server is named");
+  let failure = new Error("the list of Restate servers is empty");
   for (const server of servers) {
     try {
       const response = await call(`${server}${path}`, body, method);

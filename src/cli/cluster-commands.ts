@@ -15,7 +15,7 @@ export const OF_CLUSTER: Commands[string] = {
       "--label <name>": { text: `offers this label to the sessions that need it; ${MANY}`, many: true },
       "--memory <n>": "the memory for all its sessions together, in mebibytes",
       "--engine <name>":
-        "the engine that wakes sessions: local (default), restate, dbos, temporal, a package or a file",
+        "decides which worker takes a session: local (default), restate, dbos, temporal, a scoped package or a file",
       "--port <n>": "a port on this machine for /health and /metrics; 0 chooses a free port",
     },
     examples: [
@@ -37,7 +37,7 @@ export const OF_CLUSTER: Commands[string] = {
       "--queue <name>": "the queue; default: default",
       "--priority <n>": "from -999 to 999; the highest runs first; default 0",
       "--not-before <time>": "the earliest start: 2026-11-20T09:00:00Z",
-      "--gate <name>": "waits until `rath release` says that this validation has passed",
+      "--gate <name>": "the session waits until `rath release` opens this gate, the name of a validation",
       "--label <name>": { text: `needs a worker with this label; ${MANY}`, many: true },
       "--needs-sandbox <kind>": { text: `needs a worker with this kind of sandbox; ${MANY}`, many: true },
       "--memory <n>": "the memory that the session needs, in mebibytes",
@@ -77,8 +77,11 @@ export const OF_CLUSTER: Commands[string] = {
     load: () => import("./command/cancel.js"),
   },
   release: {
-    summary: "lets the sessions behind a gate begin, because its validation has passed",
-    arguments: { GATE: "the name of the validation", SESSION: "a session in which it passed" },
+    summary: "opens a gate: the sessions that were submitted behind it may begin",
+    arguments: {
+      GATE: "the name of the validation",
+      SESSION: "a session whose newest report of it has passed",
+    },
     examples: ["rath release tests nightly"],
     load: () => import("./command/release.js"),
   },

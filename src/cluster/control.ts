@@ -75,7 +75,7 @@ export async function drain(store: Store, worker: string): Promise<void> {
   await store.save(await store.load(id), { name: drainName(worker) });
 }
 
-/** Has a session go on at this worker: where it runs, it rests at its next effect, and the worker that takes it next hands it over. */
+/** Continues a session on this worker: it rests at its next effect where it runs, and the worker that takes it next hands it over. */
 export async function move(store: Store, name: string, worker: string): Promise<void> {
   const use = `move ${name}`;
   const submission = await unfinished(store, name, "move");
@@ -84,15 +84,15 @@ export async function move(store: Store, name: string, worker: string): Promise<
   if (card?.modules[submission.module] !== submission.version)
     throw new RefusedError(
       use,
-      `${worker} does not have ${submission.module} as it was submitted`,
-      "see who has it: rath deploy",
+      `${worker} does not have the version of ${submission.module} that the session was submitted with`,
+      "list the workers that have it: rath deploy",
     );
   const { queues, offers } = card;
   if (!offersTo({ queues: queues && new Set(queues), offers }, submission))
     throw new RefusedError(
       use,
-      `${worker} does not serve its queue, or lacks a property that it needs`,
-      "see what workers offer: rath top --json",
+      `${worker} does not serve the queue of this session, or lacks a property that the session needs`,
+      "list the queues and offers of the workers: rath top --json",
     );
   await store.save(await store.load(id), { name: MOVE + entryKey(submission) });
 }
@@ -125,7 +125,7 @@ export async function release(
       report === null
         ? "the session has no report of a validation of this name"
         : "its newest report of this validation failed",
-      "name a session in which it passed; see its validations: rath log NAME --type validation-report",
+      "name a session in which it passed; list the validations of one: rath log NAME --type validation-report",
     );
   const fact = { type: "note", kind: "gate-open", gate, validation: report.id } as const;
   const opened = session.append({ ...fact, by: by ?? "runtime" });
@@ -158,11 +158,11 @@ async function unfinished(store: Store, name: string, use: string): Promise<Subm
   if (submission === undefined)
     throw new RefusedError(
       `${use} ${name}`,
-      "it was not submitted",
+      "no session was submitted under this name",
       "submit it: rath submit FILE --name NAME",
     );
   if (await isOver(store, name))
-    throw new RefusedError(`${use} ${name}`, "its run is over", "see how it ended: rath show NAME");
+    throw new RefusedError(`${use} ${name}`, "its run has ended", "see the outcome: rath show NAME");
   return submission;
 }
 

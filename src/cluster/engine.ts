@@ -12,8 +12,8 @@ export type Wake = {
 };
 
 /**
- * The answer of a worker to a wake: it took the session; the session is not due (any longer); the worker has no room; or it lacks
- * the module or a property that the session needs.
+ * The answer of a worker to a wake. "taken": it runs the session. "gone": the session is not due. "busy": the worker has no room.
+ * "refused": it lacks the module, or a property that the session needs.
  */
 export type Taken = "taken" | "gone" | "busy" | "refused";
 
@@ -37,7 +37,7 @@ export interface EngineHost {
   readonly concurrency: number;
   /** Takes this session, if it is due, and if this worker can run it now. */
   take(wake: Wake): Promise<Taken>;
-  /** Resolves when this session does not run here (any longer). */
+  /** Resolves when this session has come to rest on this worker; at once if it does not run there. */
   rested(wake: Wake): Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export interface EngineHost {
 export interface EngineLink {
   /** A session is due: some worker is to take it. */
   wake(wake: Wake): Promise<void>;
-  /** A worker of the store is dead: its sessions are woken anew, and the engine may forget the wakes that it had. */
+  /** A worker of the store has died. Its sessions are woken again, so the engine may discard the wakes that this worker had. */
   left?(worker: string): Promise<void>;
   close(): Promise<void>;
 }

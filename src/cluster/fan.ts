@@ -21,8 +21,8 @@ export async function fanOut(
   const { name } = options;
   if (!Array.isArray(tasks) || tasks.length === 0)
     throw new RefusedError(
-      `fan ${name} out`,
-      "there are no tasks",
+      `fan out ${name}`,
+      "`tasks` must be a list with at least one text",
       'give a list of texts: ["Review a.ts.", "Review b.ts."]',
     );
   const store = await rath.store();
@@ -40,8 +40,8 @@ export async function fanOut(
 }
 
 /**
- * Waits until each of these sessions is over, wherever it runs, and merges them side by side: the conversation stays that of
- * their common past, and each of them is evidence.
+ * Waits until each of these sessions has ended, on whichever worker, and merges them: the conversation stays that of their common
+ * past, and each of them is evidence.
  */
 export async function gather(
   store: Store,
@@ -66,6 +66,10 @@ export async function gather(
   }
   const [first, ...others] = await Promise.all(names.map((name) => store.load(name)));
   if (first === undefined)
-    throw new RefusedError("gather sessions", "there are no names", "give the names that fanOut gave");
+    throw new RefusedError(
+      "gather sessions",
+      "the list of names is empty",
+      "give the names that fanOut returned",
+    );
   return others.length === 0 ? first : first.merge(others, { adopt: "none", why: "gathered", by: "runtime" });
 }

@@ -28,11 +28,11 @@ export type WorkerOptions = {
   readonly engine?: Engine;
   /** Policies, prices, secrets and budgets of its runs. */
   readonly options?: Omit<RathOptions, "store" | "sandboxes">;
-  /** A port of this machine for `/health` and `/metrics`; 0 for any that is free. Default: none. */
+  /** A port on the loopback address for `/health` and `/metrics`; 0 chooses a free one. Default: none. */
   readonly port?: number;
   /** A meter of OpenTelemetry that observes the counts of this worker: `metrics.getMeter("openrath")`. Default: none. */
   readonly meter?: Meter;
-  /** Milliseconds that `drain` waits for what runs. Default: 30,000. */
+  /** Milliseconds that `drain` waits for running effects. Default: 30,000. */
   readonly grace?: number;
 };
 
@@ -78,7 +78,7 @@ export function checked(given: WorkerOptions, drained: () => void): Checked {
   if (queues !== undefined && !(Array.isArray(queues) && queues.length > 0 && queues.every(isText)))
     refuse(`\`queues\` is ${showValue(queues)}`, 'list the names of queues: queues: ["default"]');
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    refuse(`\`port\` is ${showValue(port)}`, "give a port, or 0 for any that is free");
+    refuse(`\`port\` is ${showValue(port)}`, "give a port from 0 to 65535; 0 chooses a free one");
   if (!(Number.isFinite(grace) && grace >= 0))
     refuse(`\`grace\` is ${showValue(grace)}`, "give milliseconds: grace: 30_000");
   if (meter !== undefined && typeof meter?.createObservableGauge !== "function")

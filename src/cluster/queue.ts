@@ -4,30 +4,30 @@ import { type Board, board, versions } from "./board.js";
 import { cancel, drain, move, pause, release, unpause } from "./control.js";
 import { gather } from "./fan.js";
 
-/** The submitted sessions of a store, and the workers on it: what the commands `rath top`, `pause`, `cancel` and the others do. */
+/** The submitted sessions of a store and its workers: the operations of the commands `rath top`, `pause`, `cancel` and so on. */
 export interface Queue {
-  /** Which sessions run at which worker, and which wait. At most `most` sessions of each kind are listed; all are counted. */
+  /** The running sessions with their workers, and the waiting ones. Lists at most `most` sessions of each kind, and counts all. */
   board(most?: number): Promise<Board>;
   /** The versions of modules that unfinished sessions need, and the workers that have them. */
   versions(): ReturnType<typeof versions>;
-  /** Keeps a session from going on: it rests at its next effect. */
+  /** Pauses a session before its next effect. */
   pause(name: string): Promise<void>;
-  /** Lets a session go on that was paused, or that no worker could continue. */
+  /** Continues a session that was paused, or that no worker could continue. */
   unpause(name: string): Promise<void>;
   /** Cancels a session; with `all`, also those whose names begin with its name and a slash. Resolves with their names. */
   cancel(name: string, all?: boolean): Promise<readonly string[]>;
-  /** Has a session go on at this worker. */
+  /** Continues a session on this worker, from its next effect on. */
   move(name: string, worker: string): Promise<void>;
-  /** Asks a worker to give back what it runs, and to leave. */
+  /** Asks a worker to return its sessions to the queue, and to end. */
   drain(worker: string): Promise<void>;
-  /** Lets the sessions behind a gate begin, because the validation of its name has passed in this session. */
+  /** Opens a gate, because the validation of its name has passed in this session. Resolves with the number of sessions behind it. */
   release(gate: string, on: string | Session, by?: Principal): Promise<number>;
-  /** Waits until these sessions are over, and merges them side by side. */
+  /** Waits until these sessions have ended, and merges them; none is adopted. */
   gather(names: readonly string[], options?: { readonly signal?: AbortSignal }): Promise<Session>;
 }
 
 /**
- * The control of the submitted sessions of a store.
+ * Controls the submitted sessions of a store.
  *
  * ```ts
  * const names = await fanOut(rath, reviewer, session, files, { name: "review" });

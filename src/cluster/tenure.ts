@@ -105,8 +105,8 @@ export class Tenure {
     } catch (error) {
       throw new RefusedError(
         "start a worker",
-        `the engine ${this.#options.engine.name} does not answer: ${thrownMessage(error)}`,
-        "start its server, or leave `engine` out: the store wakes sessions by itself",
+        `the engine ${this.#options.engine.name} cannot be reached or used: ${thrownMessage(error)}`,
+        "start its server and check its settings, or leave `engine` out: the store alone is enough",
       );
     }
     // From before the first look on: what comes while it looks is heard.

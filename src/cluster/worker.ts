@@ -10,15 +10,15 @@ import { Tenure } from "./tenure.js";
 
 /** A process that runs submitted sessions, until it is drained. */
 export interface Worker {
-  /** Its name in the store; another one when it was taken for dead and came back. */
+  /** Its name in the store. It changes when the worker comes back after others took over its sessions. */
   readonly id: string;
   /** Where `/health` and `/metrics` are, if it has a port. */
   readonly url: string | undefined;
   /** The names of the sessions that run here now. */
   readonly running: readonly string[];
-  /** Takes nothing more, gives back what runs at the next effect, and leaves. */
+  /** Takes no more sessions, returns the running ones to the queue at their next effect, and ends. */
   drain(): Promise<void>;
-  /** Resolves when it has left. */
+  /** Resolves when the worker has ended. */
   readonly over: Promise<void>;
 }
 
@@ -105,8 +105,8 @@ class RunningWorker implements Worker {
       await this.drain();
       throw new RefusedError(
         "start a worker",
-        `it cannot have the port ${port}: ${thrownMessage(error)}`,
-        "give another port, or 0 for any that is free",
+        `the port ${port} is not available: ${thrownMessage(error)}`,
+        "give another port, or 0 for a free one",
       );
     }
   }

@@ -5,7 +5,7 @@ import { ConflictError, type Store } from "../store/index.js";
 import { isObject, optionNames, showValue } from "../util/index.js";
 import { RefusedError, requireKnown } from "./given.js";
 
-/** The most that all processes on one store together send to a provider in any minute. */
+/** The limits of a provider for all processes on one store together, in any minute. */
 export type Rate = { readonly requestsPerMinute?: number; readonly tokensPerMinute?: number };
 
 /** By provider ("openai"), or by provider and API as the model names them ("openai.responses"). */

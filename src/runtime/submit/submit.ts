@@ -27,7 +27,7 @@ export type SubmitOptions = {
   readonly priority?: number;
   /** No worker begins it before this time: a Date, a text such as 2026-11-20T09:00:00Z, or milliseconds since 1970. */
   readonly notBefore?: Date | string | number;
-  /** The name of a validation: the session waits until somebody releases those behind it (`rath release`), because it has passed. */
+  /** The name of a validation: the session waits until somebody opens this gate (`rath release`), because the validation has passed. */
   readonly gate?: string;
   /** The properties of the workers that can run it. */
   readonly needs?: Needs;
