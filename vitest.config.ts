@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { defineConfig, type TestProjectConfiguration } from "vitest/config";
@@ -100,8 +101,8 @@ export default defineConfig({
   test: {
     setupFiles: ["test/setup.ts"],
     pool: "forks",
-    // More than there are cores: many tests wait for disks, timers and other processes.
-    maxWorkers: "200%",
+    // One more than there are cores: many tests wait for disks, timers and other processes. Percentages end at 100.
+    maxWorkers: availableParallelism() + 1,
     // This ends a test that hangs. It says nothing of how long a test may take: a busy machine needs the room.
     testTimeout: 300_000,
     hookTimeout: 300_000,
