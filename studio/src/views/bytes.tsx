@@ -14,20 +14,25 @@ type Piece = { readonly text: string; readonly bytes: number; readonly isText: b
 /** Content of any size, a piece at a time, by its lines. */
 export function Bytes({
   path,
+  of,
   query = {},
   terminal = false,
 }: {
   readonly path: string;
+  /** The session whose newest state this is: it is read again when that moves. */
+  readonly of?: string;
   readonly query?: Query;
   readonly terminal?: boolean;
 }): ReactNode {
   const [at, setAt] = useState(0);
   const piece = useQuery({
-    queryKey: ["bytes", path, query, at],
+    queryKey: [...(of === undefined ? [] : ["name", of]), "bytes", path, query, at],
     queryFn: async ({ signal }): Promise<Piece> => {
       const from = at * PIECE;
       const response = await raw(path, query, {
         signal,
+        // A browser joins the parts that it kept with those of content that has changed since.
+        cache: "no-store",
         headers: { range: `bytes=${from}-${from + PIECE - 1}` },
       });
       const bytes = new Uint8Array(await response.arrayBuffer());

@@ -198,7 +198,7 @@ function File({ isChanged, ...place }: Place & { readonly isChanged: boolean }):
         ))}
       </div>
       {tab === "text" ? (
-        <Bytes path={`/api/sessions/${encodeURIComponent(name)}/file`} query={{ path, head }} />
+        <Bytes path={`/api/sessions/${encodeURIComponent(name)}/file`} of={name} query={{ path, head }} />
       ) : (
         <div
           className="min-h-0 flex-1 overflow-auto"
